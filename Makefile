@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup java jars demo test test-newcomer test-pure test-brokers test-spark test-lab test-lab-if-changed soak fuzz lint types imports fmt docs bench check lock clean
+.PHONY: help setup java jars prometheus old-jars archives types-and-archives pure-and-old-jars demo test test-newcomer test-pure test-brokers test-spark test-lab test-lab-if-changed test-image test-image-if-changed soak fuzz lint types imports fmt docs bench check lock clean
 
 # Any Python from 3.11 on will do: `make PYTHON=/path/to/python3.12 test`.
 PYTHON ?= $(firstword $(foreach name,python3.13 python3.12 python3.11 python3,$(shell \
@@ -19,6 +19,8 @@ export PYTHONDONTWRITEBYTECODE :=
 TEST_WORKERS ?= 4
 LAB_PATHS := src/sparkmirror/lab src/sparkmirror/cli/lab src/sparkmirror/java tests/brokers/lab tests/support/lab \
 	tests/lab_plugin.py requirements pyproject.toml
+IMAGE_PATHS := deploy/docker deploy/compose .dockerignore src/sparkmirror/cli/container src/sparkmirror/cli/kafka_scripts.py \
+	tests/spark/image tests/support/image requirements/image.txt requirements/image-build.txt
 
 help: ## print the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) \
@@ -47,29 +49,42 @@ java: $(READY) ## find Java 17 or newer; if there is none, fetch one into the vi
 jars: java ## fetch and check Apache Kafka's jars (cached per user)
 	@$(BIN)/sparkmirror lab jars
 
+old-jars: jars ## fetch and check the jars of old versions of Kafka, which tests use too
+	@$(BIN)/sparkmirror lab jars --version 3.9.2 & first=$$!; \
+	$(BIN)/sparkmirror lab jars --version 3.0.2 & second=$$!; \
+	$(BIN)/sparkmirror lab jars --version 2.8.2; wait $$first; wait $$second
+
 demo: java ## two real clusters on this computer (ARGS="--for 30" ends by itself)
 	@$(BIN)/sparkmirror demo $(ARGS)
 
-test: lint types imports test-pure test-brokers test-spark test-lab-if-changed ## everything CI runs
+test: lint imports types-and-archives pure-and-old-jars test-brokers test-spark test-lab-if-changed test-image-if-changed ## everything CI runs
 
 test-newcomer: ## `make test` as a user who is not root, from a long path with a space, on a busy machine
 	@$(PYTHON) tests/newcomer.py $(ARGS)
 
-test-pure: $(READY) ## the tests that need nothing but Python
+prometheus: $(READY) ## find Prometheus; if there is none, unpack Debian's package into the virtual environment
+	@$(BIN)/python -m tests.support.prometheus.prometheus_program
+
+test-pure: prometheus ## the tests that need nothing but Python
 	@$(BIN)/pytest -n $(TEST_WORKERS) tests/pure $(ARGS)
 
-test-brokers: jars ## the tests on real Kafka brokers
-	@$(BIN)/sparkmirror lab jars --version 3.9.2
-	@$(BIN)/python -m sparkmirror.lab.class_archive_builder > /dev/null
-	@$(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder -m "not soak" tests/brokers --ignore tests/brokers/lab $(ARGS)
+pure-and-old-jars: jars prometheus ## both at the same time: jars come slowly, and cost no processor time
+	@$(MAKE) --no-print-directory -j 2 test-pure old-jars
 
-test-spark: jars ## the tests on real Spark
+types-and-archives: jars ## both at the same time: each keeps one core busy
+	@$(MAKE) --no-print-directory -j 2 types archives
+
+archives: jars ## class archives with which brokers and Spark start quickly (cached per user)
 	@$(BIN)/python -m sparkmirror.lab.class_archive_builder > /dev/null
 	@$(BIN)/python -m sparkmirror.engine.driver.cds_archive > /dev/null
-	@$(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder -m "not soak" tests/spark $(ARGS)
 
-test-lab: jars ## the tests of the lab itself
-	@$(BIN)/sparkmirror lab jars --version 3.9.2
+test-brokers: archives old-jars ## the tests on real Kafka brokers
+	@$(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder -m "not soak" tests/brokers --ignore tests/brokers/lab $(ARGS)
+
+test-spark: archives prometheus ## the tests on real Spark
+	@$(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder -m "not soak" tests/spark --ignore tests/spark/image $(ARGS)
+
+test-lab: archives old-jars ## the tests of the lab itself
 	@$(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder tests/pure/lab tests/brokers/lab $(ARGS)
 
 test-lab-if-changed: $(READY) ## the same, if the lab changed since the last landed commit or if that is unknown
@@ -79,10 +94,18 @@ test-lab-if-changed: $(READY) ## the same, if the lab changed since the last lan
 		echo "The lab has not changed: its own tests are skipped (make test-lab runs them)."; \
 	fi
 
-soak: jars ## the tests that take long, on real brokers and real Spark (SOAK_MINUTES=60 SOAK_SEED=5)
-	@$(BIN)/sparkmirror lab jars --version 3.9.2
-	@$(BIN)/python -m sparkmirror.lab.class_archive_builder > /dev/null
-	@$(BIN)/python -m sparkmirror.engine.driver.cds_archive > /dev/null
+test-image: jars ## build the image and start it (root; apt-get installs buildah, podman, runc and debootstrap)
+	@$(BIN)/python -m tests.support.image.builder_tools
+	@$(BIN)/pytest -n 0 tests/spark/image $(ARGS)
+
+test-image-if-changed: $(READY) ## the same, if the image changed since the last landed commit or if that is unknown
+	@if .ci/changed $(IMAGE_PATHS); then \
+		$(MAKE) --no-print-directory test-image; \
+	else \
+		echo "The image has not changed: it is not built (make test-image builds and starts it)."; \
+	fi
+
+soak: archives old-jars ## the tests that take long, on real brokers and real Spark (SOAK_MINUTES=60 SOAK_SEED=5)
 	@$(BIN)/pytest -n 0 -s -m soak tests/brokers tests/spark $(ARGS)
 
 fuzz: $(READY) ## 10,000 changed inputs for each parser (ARGS="--seed 5 --only rest --inputs 100000")
@@ -102,10 +125,11 @@ fmt: $(READY) ## format the code and fix what ruff can fix
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-docs: $(READY) ## print docs/configuration.md and the troubles of docs/operate.md from the tables
+docs: $(READY) ## print docs/configuration.md, the troubles of docs/operate.md and the PrometheusRule from their sources
 	@$(BIN)/python -m sparkmirror.config.manual.markdown > docs/configuration.md.new
 	@mv docs/configuration.md.new docs/configuration.md
 	@$(BIN)/python -m tests.spark.troubles.markdown
+	@$(BIN)/python -m tests.support.prometheus_rule
 
 bench: jars ## side by side with Java MirrorMaker 2, about two hours (ARGS="--quick")
 	@$(BIN)/python -m bench $(ARGS)

@@ -19,7 +19,7 @@ from bench.scale import FULL, QUICK
 from bench.systems import System
 from bench.throughput import WORKLOADS
 
-MICROBENCHMARKS = ("batches", "run_maps", "wire")
+MICROBENCHMARKS = ("batches", "record_ages", "run_maps", "wire")
 INTERRUPTED = 130
 _FILES = click.argument(
     "files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path)
@@ -67,7 +67,7 @@ def main(ctx: click.Context, /, quick: bool, rounds: int | None, name: str, **ch
 @main.command()
 @click.argument("names", nargs=-1, type=click.Choice(MICROBENCHMARKS))
 def micro(names: tuple[str, ...]) -> None:
-    """Run micro benchmarks: batches, run maps, wire."""
+    """Run micro benchmarks: batches, record ages, run maps, wire."""
     for name in names or MICROBENCHMARKS:
         click.echo(f"== {name}")
         importlib.import_module(f"bench.micro.{name}").main()

@@ -19,6 +19,7 @@ pytest_plugins = [
     "tests.file_order",
     "tests.lab_plugin",
     "tests.rerun_plugin",
+    "tests.tutorial_table_plugin",
 ]
 
 TESTS = Path(__file__).parent

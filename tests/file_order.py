@@ -4,19 +4,22 @@ With several workers a long file that starts last keeps one of them busy while t
 durations come from `tests/durations.json`; `--write-durations` writes that file. Inside a file
 the order stays random. A file without a duration starts first.
 
-One worker runs all files that share an expensive cluster, so that only one is started.
+One worker runs all files that share an expensive cluster, so that only one is started. A worker
+prefers files of the directory it has run before, because the files of a directory share clusters.
 """
 
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
+from xdist.workermanage import WorkerController
 
 DURATIONS = Path(__file__).parent / "durations.json"
 UNKNOWN_S = float("inf")
@@ -33,8 +36,25 @@ FILES_OF_CLUSTERS: Mapping[str, Sequence[str]] = {
         "tests/brokers/test_topic_acls.py",
         "tests/brokers/test_worker_group.py",
     ),
+    "copy-clusters": (
+        "tests/spark/test_copy_on_spark.py",
+        "tests/spark/test_standalone_cluster.py",
+    ),
+    "program-clusters": (
+        "tests/spark/test_dedicated_mode.py",
+        "tests/spark/test_java_takeover.py",
+        "tests/spark/test_worker.py",
+    ),
+    "tutorials-single-brokers": (
+        "tests/spark/tutorials/test_docker_compose_tutorial.py",
+        "tests/spark/tutorials/test_msk_tutorial.py",
+    ),
+    "tutorials-secured": (
+        "tests/spark/tutorials/test_event_hubs_tutorial.py",
+        "tests/spark/tutorials/test_event_streams_tutorial.py",
+    ),
 }
-"""The files that share a cluster of their session, beside those with one broker."""
+"""The files that share clusters, beside those with one broker of the broker tier."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -83,11 +103,40 @@ def scope_of(nodeid: str) -> str:
     return next((name for name, files in FILES_OF_CLUSTERS.items() if file in files), file)
 
 
+def directory_of(scope: str) -> str:
+    """Return the directory whose clusters the tests of a scope share."""
+    files = FILES_OF_CLUSTERS.get(scope, (scope,))
+    return files[0].rpartition("/")[0]
+
+
+def choose_scope(waiting: Sequence[str], own: Sequence[str], others: Sequence[str]) -> str:
+    """Return the waiting scope that a worker runs next.
+
+    `own` are the directories that the worker has run, `others` those of each other worker. A
+    worker without a directory takes the one that the fewest workers have.
+    """
+    wanted = [scope for scope in waiting if directory_of(scope) in own]
+    if not own:
+        used = Counter(others)
+        wanted = sorted(waiting, key=lambda scope: used[directory_of(scope)])
+    return (wanted or waiting)[0]
+
+
 class ClusterScheduling(LoadFileScheduling):
     """Gives all tests of one scope to the same worker."""
 
     def _split_scope(self, nodeid: str) -> str:
         return scope_of(nodeid)
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        directories = {
+            worker: sorted({directory_of(scope) for scope in scopes})
+            for worker, scopes in self.assigned_work.items()
+        }
+        own = directories.pop(node, [])
+        scope = choose_scope(list(self.workqueue), own, [*chain(*directories.values())])
+        self.workqueue.move_to_end(scope, last=False)
+        super()._assign_work_unit(node)
 
 
 class DurationRecorder:

@@ -19,7 +19,7 @@
     │  ├─ UnsupportedByBroker      the broker's version lacks a feature
     │  ├─ CallCancelled            another thread has ended the call
     │  ├─ RequestRefused           any other Kafka error code; has the code
-    │  └─ TopicMissing  TopicRejected  TopicExists
+    │  └─ TopicMissing  TopicRejected  TopicExists  TopicConfigRejected
     ├─ TasksNotPlanned             a connector does not know the work of its tasks yet
     ├─ TooManyTasks                a connector returned more tasks than `tasks.max` allows
     ├─ LeadershipLost              another worker is the leader of the group now
@@ -234,6 +234,10 @@ class TopicExists(TopicRejected):
     """The cluster rejected the creation of a topic that it has."""
 
 
+class TopicConfigRejected(TopicRejected):
+    """The cluster rejected a topic because of one of its configs."""
+
+
 class TasksNotPlanned(MirrorError):
     """A connector cannot plan its tasks yet. The problem that it has reported says why."""
 
@@ -296,4 +300,4 @@ class JarsMissing(LabError):
 
 
 class BrokerFailed(LabError):
-    """A broker did not start, or died."""
+    """A broker, or the ZooKeeper of a cluster, did not start or died."""

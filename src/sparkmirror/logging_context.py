@@ -24,7 +24,10 @@ from typing import TextIO
 _prefix: ContextVar[str] = ContextVar("sparkmirror_log_prefix", default="")
 _flow: ContextVar[str] = ContextVar("sparkmirror_log_flow", default="")
 
-FORMAT = "[%(asctime)s] %(levelname)s %(context)s%(message)s%(repeats)s (%(name)s:%(lineno)d)"
+FORMAT = "[%(asctime)s] %(level)s %(context)s%(message)s%(repeats)s (%(name)s:%(lineno)d)"
+"""Kafka Connect's log pattern."""
+_LOG4J_LEVELS = {"WARNING": "WARN", "CRITICAL": "FATAL"}
+"""The levels whose names in Connect's log are not Python's."""
 
 FIRST_INTERVAL_S = 10.0
 INTERVAL_FACTOR = 3.0
@@ -85,11 +88,12 @@ class ContextThread(threading.Thread):
 
 
 class ContextFilter(logging.Filter):
-    """Adds the current prefix to each record, as `%(context)s`."""
+    """Adds the current prefix as `%(context)s`, and Connect's name of the level as `%(level)s`."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Attach the prefix; never drop the record."""
+        """Attach both; never drop the record."""
         record.context = _prefix.get()
+        record.level = _LOG4J_LEVELS.get(record.levelname, record.levelname)
         return True
 
 
@@ -163,13 +167,17 @@ def _message(record: logging.LogRecord) -> str:
 def install(stream: TextIO, level: int = logging.INFO) -> logging.Handler:
     """Send log lines to `stream`. Call it once per process."""
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(logging.Formatter(FORMAT))
+    add_handler(handler, logging.Formatter(FORMAT))
+    logging.getLogger().setLevel(level)
+    return handler
+
+
+def add_handler(handler: logging.Handler, formatter: logging.Formatter) -> None:
+    """Send log lines to a handler, with their context and without those that repeat."""
+    handler.setFormatter(formatter)
     handler.addFilter(ContextFilter())
     handler.addFilter(RepeatedLineFilter())
-    root = logging.getLogger()
-    root.addHandler(handler)
-    root.setLevel(level)
-    return handler
+    logging.getLogger().addHandler(handler)
 
 
 def set_levels(levels: Mapping[str, int]) -> None:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
 from sparkmirror.client import MirrorClient
-from sparkmirror.cluster.admin import Admin
-from sparkmirror.cluster.groups import alter_consumer_group_offsets, list_consumer_group_offsets
 from sparkmirror.cluster.produce_and_consume import read_topic
 from sparkmirror.connect.connectors.checkpoint.checkpoint_config import MirrorCheckpointConfig
 from sparkmirror.connect.connectors.checkpoint.checkpoint_connector import MirrorCheckpointConnector
@@ -18,18 +15,21 @@ from sparkmirror.connect.connectors.checkpoint.checkpoint_groups import (
     OFFSETS_QUERY_INTERVAL_S,
     CheckpointGroups,
 )
-from sparkmirror.connect.connectors.checkpoint.checkpoint_task import MirrorCheckpointTask
 from sparkmirror.connect.connectors.checkpoint.group_report import (
     GroupPartitionReport,
     GroupReports,
 )
-from sparkmirror.connect.connectors.shared.topic_creation import ensure_internal_topic
-from sparkmirror.errors import ClusterError
 from sparkmirror.mirror.offsets.checkpoints import CheckpointOutcome
 from sparkmirror.mirror.offsets.group_offset_sync import GroupOffsetOutcome
 from sparkmirror.mirror.offsets.offset_translation import TranslationOutcome
 from sparkmirror.mirror.offsets.records import OffsetSync, RecordBytes
-from sparkmirror.model import OffsetAndMetadata, TopicPartition
+from sparkmirror.model import TopicPartition
+from tests.support.connect.checkpoint_task import (
+    commit_group_offsets,
+    committed_group_offsets,
+    run_until_synced,
+    running_checkpoint_task,
+)
 from tests.support.connect.connector_context import RecordingContext, can_plan_tasks
 from tests.support.connect.connector_flow import ConnectorFlow
 from tests.support.kafka.batch_writer import (
@@ -55,46 +55,6 @@ def writer(primary: SharedCluster) -> Iterator[BatchWriter]:
     writer.close()
 
 
-def _commit(cluster: SharedCluster, group: str, offsets: dict[TopicPartition, int]) -> None:
-    router = cluster.access.new_router()
-    try:
-        codes = alter_consumer_group_offsets(
-            router, group, {p: OffsetAndMetadata(offset, "note") for p, offset in offsets.items()}
-        )
-    finally:
-        router.close()
-    assert set(codes.values()) == {0}
-
-
-def _committed(cluster: SharedCluster, group: str) -> dict[TopicPartition, int]:
-    router = cluster.access.new_router()
-    try:
-        found = list_consumer_group_offsets(router, [group])[group]
-    finally:
-        router.close()
-    assert not isinstance(found, ClusterError)
-    return {partition: offset.offset for partition, offset in found.items() if offset}
-
-
-@contextmanager
-def running_checkpoint_task(
-    mirroring: ConnectorFlow, *groups: str, **more: str
-) -> Iterator[tuple[MirrorCheckpointTask, GroupReports]]:
-    """A running checkpoint task that has read its topics."""
-    explanations = GroupReports()
-    config = mirroring.connector_config("Checkpoint", **more)
-    config |= {"task.assigned.groups": ",".join(groups), "task.index": "0"}
-    admin = Admin(mirroring.target.access, timeout_s=30)
-    ensure_internal_topic(admin, MirrorCheckpointConfig.parse(config).checkpoints_topic, 1)
-    admin.close()
-    work = MirrorCheckpointTask(config, mirroring.worker, explanations)
-    try:
-        work.start()
-        yield work, explanations
-    finally:
-        work.close()
-
-
 def _explanations_for(
     explanations: GroupReports, mirroring: ConnectorFlow, group: str
 ) -> list[GroupPartitionReport]:
@@ -117,7 +77,7 @@ def test_offsets_are_translated_exactly_across_gaps_and_restarts(
     partitions = [TopicPartition(topic, number) for number in range(MIXED_PARTITIONS)]
     groups = {unique_name(f"g{position}"): position for position in positions}
     for group, position in groups.items():
-        _commit(mirroring.source, group, dict.fromkeys(partitions, position))
+        commit_group_offsets(mirroring.source, group, dict.fromkeys(partitions, position))
     with running_checkpoint_task(mirroring, *groups) as (work, explanations):
         work.run_due()
         assert work.current_problem() == ""
@@ -194,7 +154,7 @@ def test_without_run_maps_offsets_are_translated_with_offset_syncs(
     partition, group = TopicPartition(topic, 0), unique_name("group")
     writer.write_batches(partition, numbered_records(range(100)), batch=50)
     mirroring.copy_to_end()
-    _commit(mirroring.source, group, {partition: 100})
+    commit_group_offsets(mirroring.source, group, {partition: 100})
     elsewhere = ConnectorFlow(
         name=unique_name("other-worker"),
         source=mirroring.source,
@@ -216,7 +176,7 @@ def test_a_report_says_why_an_offset_cannot_be_translated(
     writer.write_batch(TopicPartition(topic, 0), numbered_records(range(10)))
     mirroring.copy_to_end()
     group = unique_name("group")
-    _commit(
+    commit_group_offsets(
         mirroring.source,
         group,
         {TopicPartition(topic, 0): 10, TopicPartition(topic, 1): 0, TopicPartition(other, 0): 0},
@@ -233,13 +193,6 @@ def test_a_report_says_why_an_offset_cannot_be_translated(
     )
 
 
-def _synced(work: MirrorCheckpointTask) -> None:
-    """Wait until both sync intervals, which are minimal, have passed."""
-    for _ in range(3):
-        wait_until(lambda: work.next_run_in_s() == 0, "something to be due")
-        work.run_due()
-
-
 def test_target_groups_move_only_forward_and_only_without_members(
     mirroring: ConnectorFlow,
     writer: BatchWriter,
@@ -253,8 +206,8 @@ def test_target_groups_move_only_forward_and_only_without_members(
     mirroring.copy_to_end()
     group, busy, ahead = unique_name("group"), unique_name("busy"), unique_name("ahead")
     for one in (group, busy, ahead):
-        _commit(mirroring.source, one, {partition: 50})
-    _commit(backup, ahead, {remote: 70})
+        commit_group_offsets(mirroring.source, one, {partition: 50})
+    commit_group_offsets(backup, ahead, {remote: 70})
     intervals = {
         "sync_group_offsets_enabled": "true",
         "sync_group_offsets_interval_seconds": "0",
@@ -266,10 +219,10 @@ def test_target_groups_move_only_forward_and_only_without_members(
     ):
         with group_member(backup, busy, remote.topic) as consumer:
             commit_as_member(consumer, remote.topic, 10)
-            _synced(work)
-            assert _committed(backup, group) == {remote: 50}
-            assert _committed(backup, busy) == {remote: 10}
-            assert _committed(backup, ahead) == {remote: 70}
+            run_until_synced(work)
+            assert committed_group_offsets(backup, group) == {remote: 50}
+            assert committed_group_offsets(backup, busy) == {remote: 10}
+            assert committed_group_offsets(backup, ahead) == {remote: 70}
             written = {
                 one.group: one.written
                 for name in (group, busy, ahead)
@@ -281,13 +234,13 @@ def test_target_groups_move_only_forward_and_only_without_members(
                 ahead: GroupOffsetOutcome.TARGET_AHEAD.value,
             }
             commit_as_member(consumer, remote.topic, 90)
-        _commit(mirroring.source, group, {partition: 80})
-        _synced(work)
-        assert _committed(backup, group) == {remote: 80}
-        assert _committed(backup, busy) == {remote: 90}, "it went further itself"
-        _commit(mirroring.source, group, {partition: 20})
-        _synced(work)
-        assert _committed(backup, group) == {remote: 80}, "never set back"
+        commit_group_offsets(mirroring.source, group, {partition: 80})
+        run_until_synced(work)
+        assert committed_group_offsets(backup, group) == {remote: 80}
+        assert committed_group_offsets(backup, busy) == {remote: 90}, "it went further itself"
+        commit_group_offsets(mirroring.source, group, {partition: 20})
+        run_until_synced(work)
+        assert committed_group_offsets(backup, group) == {remote: 80}, "never set back"
 
 
 def _assigned(connector: MirrorCheckpointConnector, tasks_max: int) -> list[str]:
@@ -301,8 +254,8 @@ def test_groups_are_selected_by_filter_and_by_committed_topics(
     other = unique_name("unmirrored")
     mirroring.create_topics({topic: 1, other: 1})
     prefix = unique_name("groups")
-    _commit(mirroring.source, f"{prefix}.b", {TopicPartition(topic, 0): 0})
-    _commit(mirroring.source, f"{prefix}.elsewhere", {TopicPartition(other, 0): 0})
+    commit_group_offsets(mirroring.source, f"{prefix}.b", {TopicPartition(topic, 0): 0})
+    commit_group_offsets(mirroring.source, f"{prefix}.elsewhere", {TopicPartition(other, 0): 0})
     reasons = {
         "no": "groups and groups.exclude exclude it",
         "with,comma": "its id contains a comma, so it cannot be assigned to a task",
@@ -321,7 +274,9 @@ def test_groups_are_selected_by_filter_and_by_committed_topics(
         assert _assigned(connector, 4) == [f"{prefix}.b"]
         before = context.reconfiguration_requests
         for name in ("a", "c", "no", "with,comma"):
-            _commit(mirroring.source, f"{prefix}.{name}", {TopicPartition(topic, 0): 0})
+            commit_group_offsets(
+                mirroring.source, f"{prefix}.{name}", {TopicPartition(topic, 0): 0}
+            )
         expected = [f"{prefix}.a,{prefix}.b", f"{prefix}.c"]
         wait_until(lambda: _assigned(connector, 2) == expected, "new groups to be found")
         wait_until(
@@ -343,7 +298,7 @@ def test_a_task_follows_other_groups_without_a_restart(
     mirroring.copy_to_end()
     one, two = unique_name("one"), unique_name("two")
     for group in (one, two):
-        _commit(mirroring.source, group, {partition: 5})
+        commit_group_offsets(mirroring.source, group, {partition: 5})
     with running_checkpoint_task(mirroring, one) as (work, explanations):
         work.run_due()
         config = mirroring.connector_config("Checkpoint")

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -16,17 +14,18 @@ from sparkmirror.cluster.acls import create_acls, describe_topic_acls
 from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.config_resources import incremental_alter_configs
 from sparkmirror.cluster.describe_topics import NewTopic
-from sparkmirror.connect.connectors.source.source_connector import MirrorSourceConnector
-from sparkmirror.errors import ClusterError, NotAuthorized, TopicRejected
+from sparkmirror.errors import NotAuthorized, TopicRejected
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
 from sparkmirror.mirror.topics.acls import AclBinding
-from sparkmirror.mirror.topics.task_assignment import assigned_partitions
-from sparkmirror.mirror.topics.topic_configs import AlterConfigOp, AlterConfigOpType, ConfigSource
+from sparkmirror.mirror.topics.topic_configs import AlterConfigOp, AlterConfigOpType
 from tests.support.connect.connector_context import (
-    RecordingContext,
-    can_plan_tasks,
     connector_config,
+)
+from tests.support.connect.source_connector import (
+    REFRESH_TIMEOUT_S,
+    explicit_configs,
+    started_connector,
 )
 from tests.support.kafka.admin_operations import grant_acls
 from tests.support.kafka.clusters import (
@@ -37,44 +36,6 @@ from tests.support.kafka.clusters import (
     read_acl,
 )
 from tests.support.waiting import wait_until
-
-REFRESH_TIMEOUT_S = 90.0
-
-
-@dataclass(slots=True)
-class StartedConnector:
-    """A started connector, and its context."""
-
-    connector: MirrorSourceConnector
-    context: RecordingContext
-
-    def assigned_partitions_by_task(self, tasks_max: int = 4) -> list[list[str]]:
-        """The partitions of each task."""
-        configs = self.connector.task_configs(tasks_max)
-        return [[str(p) for p in assigned_partitions(config)] for config in configs]
-
-
-@contextmanager
-def started_connector(config: dict[str, str]) -> Iterator[StartedConnector]:
-    context = RecordingContext()
-    connector = MirrorSourceConnector(config["name"], context)
-    try:
-        connector.start(config)
-        wait_until(lambda: can_plan_tasks(connector), "the first refresh", REFRESH_TIMEOUT_S)
-        yield StartedConnector(connector, context)
-    finally:
-        connector.stop()
-
-
-def _explicit_configs(access: ClusterAccess, topic: str) -> dict[str, str | None]:
-    with Admin(access) as admin:
-        found = admin.describe_configs([topic])[topic]
-    assert not isinstance(found, ClusterError)
-    return {
-        entry.name: entry.value
-        for entry in found
-        if entry.source is ConfigSource.DYNAMIC_TOPIC_CONFIG
-    }
 
 
 def _partitions(access: ClusterAccess, topic: str) -> int:
@@ -136,10 +97,10 @@ def test_remote_topics_are_created_and_partitions_assigned(
             "task.index": "0",
         }
     assert _partitions(backup.access, f"A.{topic}") == 3
-    assert _explicit_configs(backup.access, f"A.{topic}") == {"cleanup.policy": "compact"}
+    assert explicit_configs(backup.access, f"A.{topic}") == {"cleanup.policy": "compact"}
     assert _partitions(backup.access, f"A.{other}") == 0
     assert _partitions(backup.access, f"A.B.{topic}") == 0, "it came from there"
-    assert _explicit_configs(primary.access, "mm2-offset-syncs.B.internal") == {
+    assert explicit_configs(primary.access, "mm2-offset-syncs.B.internal") == {
         "cleanup.policy": "compact"
     }
 
@@ -188,14 +149,14 @@ def test_topic_configs_are_synced_except_the_excluded(
         sync_topic_configs_interval_seconds="1",
     )
     with started_connector(config):
-        assert _explicit_configs(backup.access, remote) == {"retention.ms": "-1"}
+        assert explicit_configs(backup.access, remote) == {"retention.ms": "-1"}
         _change(
             primary.access, topic, retention_ms="123456", segment_ms="99999999",
             min_insync_replicas="1", message_timestamp_type="LogAppendTime",
         )  # fmt: skip
         expected: dict[str, str | None] = {"retention.ms": "123456", "segment.ms": "99999999"}
         wait_until(
-            lambda: _explicit_configs(backup.access, remote) == expected,
+            lambda: explicit_configs(backup.access, remote) == expected,
             "topic configs to be synced",
         )
         _change(
@@ -204,13 +165,13 @@ def test_topic_configs_are_synced_except_the_excluded(
         )  # fmt: skip
         expected |= {"min.insync.replicas": "1"}
         wait_until(
-            lambda: _explicit_configs(backup.access, remote) == expected,
+            lambda: explicit_configs(backup.access, remote) == expected,
             "the topic configs to be corrected",
         )
         _change(primary.access, topic, retention_ms=None)
         del expected["retention.ms"]
         wait_until(
-            lambda: _explicit_configs(backup.access, remote) == expected,
+            lambda: explicit_configs(backup.access, remote) == expected,
             "the default to be restored",
         )
 
@@ -286,8 +247,8 @@ def test_brokers_auto_create_topics_that_cannot_have_the_configured_replicas(
     with caplog.at_level(logging.INFO), started_connector(config) as run:
         assert len(run.assigned_partitions_by_task(4)) == 3
     assert _partitions(auto_creating_cluster.access, f"A.{topic}") == 3
-    assert _explicit_configs(auto_creating_cluster.access, f"A.{topic}") == {"retention.ms": "-1"}
-    assert _explicit_configs(auto_creating_cluster.access, "mm2-offset-syncs.A.internal") == {
+    assert explicit_configs(auto_creating_cluster.access, f"A.{topic}") == {"retention.ms": "-1"}
+    assert explicit_configs(auto_creating_cluster.access, "mm2-offset-syncs.A.internal") == {
         "cleanup.policy": "compact"
     }
     assert "Unable to create topic 'mm2-offset-syncs.A.internal'" in caplog.text

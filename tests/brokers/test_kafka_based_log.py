@@ -7,21 +7,20 @@ import time
 
 import pytest
 
-from sparkmirror.cluster.access import ClusterAccess
-from sparkmirror.errors import LeadershipLost, RequestRefused, TopicMissing
-from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
-from sparkmirror.lab.kafka.jar_cache import TESTED_VERSIONS
+from sparkmirror.errors import LeadershipLost, TopicMissing
 from sparkmirror.mirror.connect_topics.partitioner import partition_for
 from sparkmirror.mirror.offsets.records import RecordBytes
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.records import Record
-from tests.support.connect.log_collector import collecting_log, create_compacted_topic
+from tests.support.connect.log_collector import (
+    assert_refused_append_leaves_no_record,
+    collecting_log,
+    create_compacted_topic,
+)
 from tests.support.kafka.batch_writer import BatchWriter, now_ms
-from tests.support.kafka.clusters import SharedCluster, StartCluster
+from tests.support.kafka.clusters import SharedCluster
 from tests.support.waiting import wait_until
 
-DOWNLOAD_TIMEOUT_S = 900
-"""The first run on a computer downloads the jars of the other version."""
 PROMPT_S = 0.3
 """Less than a broker waits for new records before it answers without any."""
 
@@ -147,39 +146,4 @@ def test_a_new_claim_fences_the_older_one(backup: SharedCluster, topic: str) -> 
 
 
 def test_a_refused_privileged_append_leaves_no_record(backup: SharedCluster, topic: str) -> None:
-    check_refused_privileged_append(backup.access, topic)
-
-
-@pytest.mark.timeout(DOWNLOAD_TIMEOUT_S)
-def test_claims_hold_on_brokers_that_do_not_bump_epochs(
-    start_cluster: StartCluster, topic: str
-) -> None:
-    old = start_cluster(ClusterSpec(name="old", version=TESTED_VERSIONS[-1], fast_start=True))
-    check_refused_privileged_append(old.access(), topic)
-
-
-def check_refused_privileged_append(access: ClusterAccess, topic: str) -> None:
-    create_compacted_topic(access, topic)
-    one, two, three = numbered_records(3)
-    too_large = RecordBytes(b"large", b"." * 2_000_000)
-    transactional_id = f"connect-cluster-{topic}"
-    with (
-        collecting_log(access, topic, transactional_id) as first,
-        collecting_log(access, topic, transactional_id) as second,
-    ):
-        first.log.claim_write_privileges()
-        first.log.append_privileged([one])
-        with pytest.raises(RequestRefused, match="MESSAGE_TOO_LARGE"):
-            first.log.append_privileged([one, too_large])
-        with pytest.raises(RequestRefused, match="MESSAGE_TOO_LARGE"):
-            first.log.append_privileged([too_large])
-        first.log.append_privileged([two])
-        first.log.append_privileged([one, two])
-        first.log.read_to_end()
-        assert first.records == [one, two, one, two]
-        second.log.claim_write_privileges()
-        with pytest.raises(LeadershipLost):
-            first.log.append_privileged([three])
-        second.log.append_privileged([three])
-        second.log.read_to_end()
-        assert second.records == [one, two, one, two, three]
+    assert_refused_append_leaves_no_record(backup.access, topic)

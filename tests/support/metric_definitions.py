@@ -6,7 +6,13 @@ from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Final
 
-from sparkmirror.metrics import connect_metrics, sparkmirror_metrics
+from sparkmirror.metrics import (
+    client_metrics,
+    connect_metrics,
+    mirror_metrics,
+    process_metrics,
+    sparkmirror_metrics,
+)
 from sparkmirror.metrics.definition import MetricDefinition
 
 
@@ -20,6 +26,12 @@ def _definitions(module: ModuleType) -> Iterator[MetricDefinition]:
 
 DEFINITIONS: Final[Mapping[str, MetricDefinition]] = {
     definition.name: definition
-    for module in (connect_metrics, sparkmirror_metrics)
+    for module in (
+        connect_metrics,
+        mirror_metrics,
+        client_metrics,
+        process_metrics,
+        sparkmirror_metrics,
+    )
     for definition in _definitions(module)
 }

@@ -20,7 +20,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from sparkmirror import logging_context
+from sparkmirror.cli.log_output import (
+    LOG_DIRECTORY_VARIABLE,
+    LOG_FILE_NAME,
+    LogFormat,
+    install_log,
+)
 from sparkmirror.errors import MirrorError
 
 log = logging.getLogger(__name__)
@@ -66,7 +71,7 @@ def connect_mirror_maker(arguments: Sequence[str] | None = None) -> NoReturn:
     def run() -> int:
         from sparkmirror.cli.run import run_flows
 
-        return run_flows(file, chosen.clusters)
+        return run_flows(file, chosen.clusters, LogFormat.of(os.environ))
 
     _run(run)
 
@@ -81,7 +86,7 @@ def connect_distributed(arguments: Sequence[str] | None = None) -> NoReturn:
     def run() -> int:
         from sparkmirror.cli.worker import run_worker
 
-        return run_worker(Path(given[0]))
+        return run_worker(Path(given[0]), LogFormat.of(os.environ))
 
     _run(run)
 
@@ -96,7 +101,7 @@ def kafka_mirror_maker(arguments: Sequence[str] | None = None) -> NoReturn:
     except MirrorError as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(EXIT_USAGE)
-    _run(lambda: run_mirror_maker_1(chosen))
+    _run(lambda: run_mirror_maker_1(chosen, LogFormat.of(os.environ)))
 
 
 def _run(command: Callable[[], int]) -> NoReturn:
@@ -104,7 +109,7 @@ def _run(command: Callable[[], int]) -> NoReturn:
         code = command()
     except (MirrorError, OSError) as error:
         if not logging.getLogger().handlers:
-            logging_context.install(sys.stdout)
+            install_log(LogFormat.CONNECT, os.environ)
         log.error("Stopping due to error: %s", error)
         sys.exit(EXIT_ERROR)
     sys.exit(code)
@@ -113,16 +118,25 @@ def _run(command: Callable[[], int]) -> NoReturn:
 def _daemonize(name: str, arguments: Sequence[str]) -> list[str]:
     """Return the arguments if the first one is not `-daemon`.
 
-    Otherwise start the script again in the background, with its output in `$LOG_DIR`, and exit.
+    Otherwise start the script again in the background, with its output in the file
+    `kafka-connect.log` of `$LOG_DIR`, or of `logs`, and exit.
     """
     given = list(arguments)
     if DAEMON_FLAG not in given[:1]:
         return given
-    directory = Path(os.environ.get("LOG_DIR", "logs"))
-    directory.mkdir(parents=True, exist_ok=True)
+    file = Path(os.environ.get(LOG_DIRECTORY_VARIABLE) or "logs") / LOG_FILE_NAME
     entry = name.replace("-", "_")
     code = f"from sparkmirror.cli.kafka_scripts import {entry}; {entry}()"
-    with (directory / f"{name}.out").open("ab") as out:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        out = file.open("ab")
+    except OSError as error:
+        sys.stderr.write(
+            f"{name}: {file} cannot be written: {error.strerror}. "
+            f"Name another directory: export {LOG_DIRECTORY_VARIABLE}=/tmp/logs\n"
+        )
+        sys.exit(EXIT_USAGE)
+    with out:
         subprocess.Popen(
             [sys.executable, "-c", code, *given[1:]],
             stdin=subprocess.DEVNULL,

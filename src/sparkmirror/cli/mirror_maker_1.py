@@ -11,14 +11,13 @@ from __future__ import annotations
 import argparse
 import logging
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, Self
 
-from sparkmirror import logging_context
 from sparkmirror.cli.config.start_validation import require_valid_client_files
+from sparkmirror.cli.log_output import LogFormat, install_log
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.properties import Properties, PropertyEntry, load_properties
 from sparkmirror.errors import BadRequest
@@ -76,7 +75,7 @@ class MirrorMaker1Arguments:
         )
 
 
-def run_mirror_maker_1(arguments: MirrorMaker1Arguments) -> int:
+def run_mirror_maker_1(arguments: MirrorMaker1Arguments, log_format: LogFormat) -> int:
     """Mirror until a signal stops the process; return the exit code. Blocks."""
     flow = mm2_properties(
         arguments,
@@ -86,7 +85,7 @@ def run_mirror_maker_1(arguments: MirrorMaker1Arguments) -> int:
     require_valid_client_files(flow, os.environ)
     shutdown = ShutdownSignal()
     shutdown.install()
-    logging_context.install(sys.stdout, logging.INFO)
+    install_log(log_format, os.environ)
     log.warning(
         "MirrorMaker 1 is gone from Kafka 4; this runs as a flow with equal topic names. The same"
         " as an mm2.properties: clusters=%s,%s and %s->%s.enabled=true",

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 from collections.abc import Collection
 from pathlib import Path
 
 import click
 
-from sparkmirror import logging_context
 from sparkmirror.cli.config.allowlist_environment import operator_environment
 from sparkmirror.cli.config.start_validation import require_valid_dedicated_file, split_aliases
 from sparkmirror.cli.container.kafka_opts import with_metrics_listener
+from sparkmirror.cli.log_output import LOG_FORMAT_OPTION, LogFormat, install_log
 from sparkmirror.config.files.client_config_line_numbers import with_written_keys
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.properties import load_properties
@@ -32,16 +31,17 @@ log = logging.getLogger(__name__)
     default="",
     help="Run only the flows into these clusters; all of them by default.",
 )
-def run(file: Path, clusters: str) -> int:
+@LOG_FORMAT_OPTION
+def run(file: Path, clusters: str, log_format: str) -> int:
     """Mirror as an mm2.properties says, as connect-mirror-maker.sh does.
 
     FILE names clusters and flows. The REST API for all flows listens on this computer only, unless
     FILE says otherwise. SIGTERM or Ctrl-C drains and ends it; a second one ends it at once.
     """
-    return run_flows(file, split_aliases(clusters))
+    return run_flows(file, split_aliases(clusters), LogFormat(log_format))
 
 
-def run_flows(file: Path, targets: Collection[str]) -> int:
+def run_flows(file: Path, targets: Collection[str], log_format: LogFormat) -> int:
     """Run a node until a signal ends it; returns the exit code.
 
     Raises ConfigError, before anything is started, if `config validate` finds a fault.
@@ -52,7 +52,7 @@ def run_flows(file: Path, targets: Collection[str]) -> int:
     os.environ.update(with_written_keys(properties, os.environ))
     shutdown = ShutdownSignal()
     shutdown.install()
-    logging_context.install(sys.stdout, logging.INFO)
+    install_log(log_format, os.environ)
     opened = MirrorMakerConfig.open(properties, os.environ)
     exposed = exposed_file_notices(properties, os.environ, with_read_files=False)
     for notice in (*opened.notices, *exposed):

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 from pathlib import Path
 
 import click
 
-from sparkmirror import logging_context
 from sparkmirror.cli.config.allowlist_environment import operator_environment
 from sparkmirror.cli.config.start_validation import require_valid_worker_file
 from sparkmirror.cli.container.kafka_opts import with_metrics_listener
+from sparkmirror.cli.log_output import LOG_FORMAT_OPTION, LogFormat, install_log
 from sparkmirror.config.files.client_config_line_numbers import with_written_keys
 from sparkmirror.config.files.properties import load_properties
 from sparkmirror.config.files.worker_file import WorkerFile
@@ -25,16 +24,17 @@ log = logging.getLogger(__name__)
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
-def worker(file: Path) -> int:
+@LOG_FORMAT_OPTION
+def worker(file: Path, log_format: str) -> int:
     """Run a Connect worker for mirrors, as connect-distributed.sh does.
 
     FILE is the worker's properties file. Connectors are managed over its REST API. SIGTERM or
     Ctrl-C drains and ends it; a second one ends it at once.
     """
-    return run_worker(file)
+    return run_worker(file, LogFormat(log_format))
 
 
-def run_worker(file: Path) -> int:
+def run_worker(file: Path, log_format: LogFormat) -> int:
     """Run a worker until a signal ends it; returns the exit code.
 
     Raises ConfigError, before anything is started, if `config validate` finds a fault.
@@ -45,7 +45,7 @@ def run_worker(file: Path) -> int:
     os.environ.update(with_written_keys(properties, os.environ))
     shutdown = ShutdownSignal()
     shutdown.install()
-    logging_context.install(sys.stdout, logging.INFO)
+    install_log(log_format, os.environ)
     opened = WorkerFile.open(properties, os.environ)
     exposed = exposed_file_notices(properties, os.environ, with_read_files=False)
     for notice in (*opened.notices, *exposed):

@@ -149,6 +149,14 @@ class Admin:
             )
         )
 
+    def can_alter_configs(self) -> bool:
+        """Whether the cluster has an API that changes configs of topics."""
+        return self._call(
+            lambda router, timeout_s: config_resources.can_alter_configs(
+                router, timeout_s=timeout_s
+            )
+        )
+
     def incremental_alter_configs(
         self, changes: Mapping[str, Sequence[AlterConfigOp]]
     ) -> dict[str, ClusterError]:

@@ -101,6 +101,15 @@ def _config_entry(config: _Config) -> ConfigEntry:
     )
 
 
+def can_alter_configs(router: Router, *, timeout_s: float = CALL_TIMEOUT_S) -> bool:
+    """Whether a broker lists an API that changes configs of topics."""
+    versions = router.connection_to(AnyBroker(), timeout_s=timeout_s).api_versions
+    return any(
+        versions.supports(request.API_KEY)
+        for request in (IncrementalAlterConfigsRequest, AlterConfigsRequest)
+    )
+
+
 def incremental_alter_configs(
     router: Router,
     changes: Mapping[str, Sequence[AlterConfigOp]],

@@ -11,6 +11,7 @@ from sparkmirror.backoff import Backoff
 from sparkmirror.errors import (
     ClusterError,
     RequestRefused,
+    TopicConfigRejected,
     TopicExists,
     TopicMissing,
     TopicRejected,
@@ -155,17 +156,24 @@ def _partition_info(partition: _Partition) -> TopicPartitionInfo:
     )
 
 
+_REJECTIONS: Mapping[ErrorCode, type[TopicRejected]] = {
+    ErrorCode.TOPIC_ALREADY_EXISTS: TopicExists,
+    ErrorCode.INVALID_CONFIG: TopicConfigRejected,
+}
+
+
 def topic_error(
     cluster: str, api: str, topic: str, code: ErrorCode, message: str | None = None
 ) -> ClusterError:
     """Return the error for a code that a broker gave for a topic.
 
-    TOPIC_ALREADY_EXISTS becomes TopicExists, a code without a class of its own TopicRejected.
+    TOPIC_ALREADY_EXISTS becomes TopicExists, INVALID_CONFIG TopicConfigRejected, a code without a
+    class of its own TopicRejected.
     """
     error = error_for_code(cluster, api, code, f"{topic}: {message}" if message else topic)
     if isinstance(error, RequestRefused):
         reason = f": {message}" if message else ""
-        rejected = TopicExists if code is ErrorCode.TOPIC_ALREADY_EXISTS else TopicRejected
+        rejected = _REJECTIONS.get(code, TopicRejected)
         return rejected(
             cluster,
             f"{api} answered {code} for {topic}{reason}; correct the topic's name or settings",

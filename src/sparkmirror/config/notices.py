@@ -29,6 +29,7 @@ class NoticeKind(StrEnum):
     NOT_RUN = "does not run"
     READABLE_BY_OTHERS = "readable by others"
     START_FAILS = "fails at start"
+    EVENT_HUBS = "values for Event Hubs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.config.secrets import providers, variables
+from sparkmirror.copy.producer_limits import ProducerLimits
 from sparkmirror.errors import ConfigError
 from sparkmirror.security.security_with_config_providers import SecurityWithConfigProviders
 from sparkmirror.wire.net.address import Address
@@ -49,6 +51,22 @@ def resolve_client(
     return client, list(access.bootstrap_servers)
 
 
+def resolve_properties(
+    alias: str, properties: Mapping[str, str], environment: Mapping[str, str] = os.environ
+) -> Mapping[str, str]:
+    """Return the properties with the value of each placeholder. Raises ConfigError."""
+    return _expand(alias, properties, environment)
+
+
+def resolve_producer_limits(
+    alias: str, properties: Mapping[str, str], environment: Mapping[str, str] = os.environ
+) -> ProducerLimits:
+    """Return the limits of the target's producer. Raises ConfigError."""
+    values = _expand(alias, properties, environment)
+    with _redacted_faults(alias, properties, values):
+        return ProducerLimits.from_properties(values)
+
+
 def _expand(
     alias: str, raw: Mapping[str, str], environment: Mapping[str, str]
 ) -> Mapping[str, str]:
@@ -60,9 +78,18 @@ def _expand(
 
 
 def _read_access(alias: str, raw: Mapping[str, str], values: Mapping[str, str]) -> ClusterAccess:
-    """Read the properties with resolved values. No fault quotes a resolved value."""
-    try:
+    """Read the properties with resolved values."""
+    with _redacted_faults(alias, raw, values):
         return ClusterAccess.from_properties(alias, values)
+
+
+@contextmanager
+def _redacted_faults(
+    alias: str, raw: Mapping[str, str], values: Mapping[str, str]
+) -> Iterator[None]:
+    """Raise a ConfigError again with the host; no fault quotes a resolved value."""
+    try:
+        yield
     except ConfigError as error:
         faults = [variables.redact_fault(fault, raw, values) for fault in error.faults]
         raise ConfigError(faults, where=_where(alias)) from error

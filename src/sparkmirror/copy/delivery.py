@@ -1,8 +1,9 @@
-"""The two delivery modes of a job, and Connect's transaction settings.
+"""The delivery modes, and Connect's transaction settings.
 
     SEQUENCED      idempotent batches that consumers see at once; no loss, no duplicates (`lease`)
     EXACTLY_ONCE   as in Kafka Connect: batches and source offsets in one transaction; consumers at
                    read_committed see them after the commit (`task.transaction_manager`)
+    AT_LEAST_ONCE  what SEQUENCED becomes on a target without producer ids; no job asks for it
 
 Pure.
 """
@@ -25,10 +26,11 @@ def transaction_timeout_for(commit_interval_s: float, timeout_s: float) -> float
 
 
 class DeliveryMode(enum.StrEnum):
-    """How a job delivers records."""
+    """How records are delivered."""
 
     SEQUENCED = "sequenced"
     EXACTLY_ONCE = "exactly-once"
+    AT_LEAST_ONCE = "at-least-once"
 
 
 class TransactionBoundary(enum.StrEnum):

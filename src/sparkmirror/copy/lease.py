@@ -9,17 +9,24 @@ offset alone, so the target broker does compare-and-append:
 
 The broker recognises or refuses a batch that it already has by its sequence. It never appends it
 twice. A lease travels as JSON over the control connection.
+
+A target without producer ids gets batches without a sequence (`is_idempotent` is false). It appends
+whatever it receives, so the task sends nothing again whose outcome is unknown: it ends the lease,
+and the driver compares both logs.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
+from sparkmirror.copy.delivery import DeliveryMode
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.header import NO_EPOCH, NO_PRODUCER_ID
 from sparkmirror.wire.batch.sequence import sequence_at
 
+NOT_IDEMPOTENT = -2
+"""The producer id of a lease whose batches have no producer id; the ledger stores it, too."""
 NO_TASK = -1
 """Stands for no task: the job no longer contains the partition."""
 
@@ -89,9 +96,21 @@ class Lease:
         return replace(self, last_epoch=(epoch, self.position))
 
     @property
+    def is_idempotent(self) -> bool:
+        """Whether the target recognises batches that it already has."""
+        return self.identity.producer_id != NOT_IDEMPOTENT
+
+    @property
     def is_transactional(self) -> bool:
         """Whether the batches are sent in transactions of the task."""
         return self.identity == TRANSACTIONAL_IDENTITY
+
+    @property
+    def delivery(self) -> DeliveryMode:
+        """How its records are delivered."""
+        if self.is_transactional:
+            return DeliveryMode.EXACTLY_ONCE
+        return DeliveryMode.SEQUENCED if self.is_idempotent else DeliveryMode.AT_LEAST_ONCE
 
     def as_transactional(self) -> Self:
         """Return the lease for a task that sends in transactions."""
@@ -99,14 +118,24 @@ class Lease:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values."""
-        return asdict(self) | {"source": list(self.source), "target": list(self.target)}
+        values = {name: getattr(self, name) for name in _LEASE_FIELDS}
+        identity = {name: getattr(self.identity, name) for name in _IDENTITY_FIELDS}
+        return values | {
+            "source": list(self.source),
+            "target": list(self.target),
+            "identity": identity,
+        }
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
         """Read what `to_json` wrote."""
-        fields = dict(value)
-        fields["source"] = TopicPartition(*fields["source"])
-        fields["target"] = TopicPartition(*fields["target"])
-        fields["identity"] = LeaseIdentity(**fields["identity"])
-        fields["last_epoch"] = tuple(fields["last_epoch"])
-        return cls(**fields)
+        values = dict(value)
+        values["source"] = TopicPartition(*values["source"])
+        values["target"] = TopicPartition(*values["target"])
+        values["identity"] = LeaseIdentity(**values["identity"])
+        values["last_epoch"] = tuple(values["last_epoch"])
+        return cls(**values)
+
+
+_LEASE_FIELDS = tuple(one.name for one in fields(Lease))
+_IDENTITY_FIELDS = tuple(one.name for one in fields(LeaseIdentity))

@@ -3,11 +3,16 @@
     key    ["<connector>",{"cluster":"A","partition":0,"topic":"t"}]        as Connect writes it
     value  {"offset":N,"target":T,"pid":P,"epoch":E,"anchor":A,"open":true,"records":C,...}
            with "pid":-1 if it was written in a transaction, together with the copied records,
-           and with "conductor":"<id>","task":K if several conductors share the connector
+           and with "conductor":"<id>","task":K if several conductors share the connector;
+           with "pid":-2 if the batches have no producer id, and then with "open":true,
+           "closed":true if the lease ended cleanly
 
 Java MirrorMaker 2 reads and writes `offset`, the last copied source offset. Only sparkmirror writes
 the other members. Java ignores them and drops them when it writes. So an entry without them was
 written by another program.
+
+A version that knows no batches without a producer id takes an entry with "pid":-2 for open. It
+tries to fence the partition instead of writing sequences that the target does not check, and stops.
 
 Invariant: every pair (offset, target) ever written is true: the records to copy up to `offset` are
 exactly the records below `target`, apart from our fences. An old pair stays true, so a late write
@@ -28,7 +33,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from sparkmirror.copy.lease import NO_TASK, TRANSACTIONAL_IDENTITY, Lease, LeaseIdentity
+from sparkmirror.copy.lease import (
+    NO_TASK,
+    NOT_IDEMPOTENT,
+    TRANSACTIONAL_IDENTITY,
+    Lease,
+    LeaseIdentity,
+)
 from sparkmirror.errors import ClusterError
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.header import NO_EPOCH
@@ -124,17 +135,20 @@ def encode_entry(entry: LedgerEntry) -> dict[str, Any]:
     """Return the value for the offsets topic."""
     value: dict[str, Any] = {"offset": entry.position - 1}
     if entry.extension:
+        is_idempotent = entry.extension.identity.producer_id != NOT_IDEMPOTENT
         value |= {
             "target": entry.extension.expected,
             "pid": entry.extension.identity.producer_id,
             "epoch": entry.extension.identity.producer_epoch,
             "anchor": entry.extension.identity.anchor,
-            "open": entry.extension.is_open,
+            "open": entry.extension.is_open or not is_idempotent,
             "records": entry.extension.records,
             "source_id": entry.extension.source_topic_id,
             "target_id": entry.extension.target_topic_id,
             "source_epoch": entry.extension.source_epoch,
         }
+        if not (is_idempotent or entry.extension.is_open):
+            value["closed"] = True
         if entry.extension.conductor:
             value |= {"conductor": entry.extension.conductor, "task": entry.extension.task}
     return value
@@ -154,7 +168,7 @@ def decode_entry(value: Mapping[str, Any]) -> LedgerEntry | None:
         extension = LedgerExtension(
             expected=int(value["target"]),
             identity=identity,
-            is_open=bool(value["open"]),
+            is_open=bool(value["open"]) and not value.get("closed"),
             records=int(value.get("records", 0)),
             source_topic_id=str(value.get("source_id", "")),
             target_topic_id=str(value.get("target_id", "")),

@@ -76,8 +76,10 @@ def target_limits_to_json(target: TargetLimits) -> dict[str, Any]:
     """Return the limits of a remote topic as plain JSON values."""
     return {
         "max_message_bytes": target.max_message_bytes,
+        "max_produce_bytes": target.max_produce_bytes,
         "log_append_time": target.log_append_time,
         "codecs": sorted(int(codec) for codec in target.codecs),
+        "fallback_codec": int(target.fallback_codec),
     }
 
 
@@ -86,6 +88,8 @@ def target_limits_from_json(value: Mapping[str, Any]) -> TargetLimits:
     codecs = frozenset(CompressionType.for_id(number) for number in value["codecs"]) or ALL_CODECS
     return TargetLimits(
         max_message_bytes=value["max_message_bytes"],
+        max_produce_bytes=value["max_produce_bytes"],
         log_append_time=value["log_append_time"],
         codecs=codecs,
+        fallback_codec=CompressionType.for_id(value["fallback_codec"]),
     )

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Self
 
 from sparkmirror.copy.job import CopyJob
+from sparkmirror.copy.offset_commits import OffsetCommits
+from sparkmirror.copy.record_ages import RecordAges
 
+MAX_EVENTS = 10_000
+"""As many events of a driver are kept; a status has those that are new."""
 SPARK_STARTS = "the Spark driver is starting"
 """Why no partition is copied in the first seconds of a driver."""
 _WAITING = "waiting"
@@ -30,10 +34,22 @@ class PartitionView:
     """Bytes copied since the driver started."""
     copied: int = 0
     """Records copied since the driver started, by its own tasks."""
+    suppressed: int = 0
+    """Records that were not sent again since the driver started: the target had them already."""
+    active: int = 0
+    """Records that are fetched and not acknowledged."""
+    queued_bytes: int = 0
+    """Their bytes."""
+    newest_ms: int = -1
+    """The largest timestamp that the target has acknowledged; -1 while it is unknown."""
+    ages: RecordAges = RecordAges()
+    """How old records were when they were fetched and acknowledged, since the driver started."""
     reason: str = ""
     """Why it is not copied; empty if it is."""
     halted: bool = False
     """Whether it waits for the operator. Other held partitions are retried."""
+    delivery: str = ""
+    """sequenced, exactly-once or at-least-once; empty before the first lease."""
 
     @property
     def lag(self) -> int | None:
@@ -44,6 +60,9 @@ class PartitionView:
         """
         is_known = 0 <= self.position <= self.end
         return self.end - self.position if is_known else None
+
+
+_VIEW_FIELDS = tuple(one.name for one in fields(PartitionView))
 
 
 def total_lag(lags: Iterable[int | None]) -> int | None:
@@ -75,7 +94,11 @@ class CopySnapshot:
     partitions: Mapping[str, PartitionView] = field(default_factory=dict)
     lanes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     events: tuple[CopyEvent, ...] = ()
-    """The latest ones, oldest first."""
+    """The latest ones, oldest first; at most `MAX_EVENTS`."""
+    lost_attempts: int = 0
+    """Attempts of tasks that ended unexpectedly since the driver started."""
+    commits: OffsetCommits = OffsetCommits()
+    """The writes of source offsets since the driver started; none in exactly-once mode."""
 
     @property
     def records(self) -> int:
@@ -122,33 +145,53 @@ class CopySnapshot:
         before = since or CopySnapshot()
         value: dict[str, Any] = {
             "partitions": {
-                key: asdict(view)
+                key: {name: getattr(view, name) for name in _VIEW_FIELDS}
                 for key, view in self.partitions.items()
                 if before.partitions.get(key) != view
             },
             "gone": [key for key in before.partitions if key not in self.partitions],
+            "lost_attempts": self.lost_attempts,
+            "commits": self.commits,
         }
         if self.lanes != before.lanes:
             value["lanes"] = {topic: dict(counts) for topic, counts in self.lanes.items()}
         if self.events != before.events:
-            value["events"] = [asdict(event) for event in self.events]
+            kept = _known_events(before.events, self.events)
+            value["kept_events"] = kept
+            value["events"] = [asdict(event) for event in self.events[kept:]]
         return value
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any], since: CopySnapshot | None = None) -> Self:
         """Read what `to_json` wrote, given the same `since`."""
         before = since or CopySnapshot()
-        changed = {key: PartitionView(**view) for key, view in value["partitions"].items()}
+        changed = {key: _read_view(view) for key, view in value["partitions"].items()}
         gone = set(value["gone"])
         kept = {key: view for key, view in before.partitions.items() if key not in gone}
         events = before.events
         if "events" in value:
-            events = tuple(CopyEvent(**event) for event in value["events"])
+            known_events = value["kept_events"]
+            known = before.events[-known_events:] if known_events else ()
+            events = (*known, *(CopyEvent(**event) for event in value["events"]))
         return cls(
             partitions=kept | changed,
             lanes=value.get("lanes", before.lanes),
             events=events,
+            lost_attempts=value["lost_attempts"],
+            commits=OffsetCommits(*value["commits"]),
         )
+
+
+def _read_view(value: Mapping[str, Any]) -> PartitionView:
+    return PartitionView(**{**value, "ages": RecordAges.from_json(value["ages"])})
+
+
+def _known_events(before: Sequence[CopyEvent], now: Sequence[CopyEvent]) -> int:
+    """Return how many of the oldest events of `now` are the latest ones of `before`."""
+    for number in range(min(len(before), len(now)), 0, -1):
+        if before[-1] == now[number - 1] and before[-number] == now[0]:
+            return number
+    return 0
 
 
 def starting_snapshot(job: CopyJob) -> CopySnapshot:

@@ -1,18 +1,14 @@
-"""Metrics that Java has too, with the names that Strimzi's rules for the JMX exporter give them.
-
-Every metric of MirrorMaker 2 is a gauge there, counts included.
-"""
+"""Connect's metrics, with the names that Strimzi's rules for the JMX exporter give them."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from sparkmirror.metrics.definition import MetricDefinition, MetricType
+from sparkmirror.metrics.definition import Merge, MetricDefinition, MetricType
 
 _WORKER: Final = "kafka_connect_worker"
 _REBALANCE: Final = "kafka_connect_worker_rebalance"
 _COORDINATOR: Final = "kafka_connect_coordinator"
-_SOURCE: Final = "kafka_connect_mirror_mirrorsourceconnector"
 
 # -- the worker ----------------------------------------------------------------------------------
 
@@ -45,6 +41,22 @@ TASK_STARTUP_SUCCESS: Final = _startups("task", "success", "Task starts that suc
 TASK_STARTUP_FAILURE: Final = _startups("task", "failure", "Task starts that failed.")
 
 
+def _startup_share(kind: str, outcome: str) -> MetricDefinition:
+    return MetricDefinition(
+        name=f"{_WORKER}_{kind}_startup_{outcome}_percentage",
+        doc=f"Share of the {kind} starts with this outcome: {outcome}.",
+        merge=Merge.HIGHEST,
+    )
+
+
+STARTUP_SHARES: Final = {
+    (kind, outcome): _startup_share(kind, outcome)
+    for kind in ("connector", "task")
+    for outcome in ("success", "failure")
+}
+"""By what starts, and by the outcome."""
+
+
 def _task_count(state: str) -> MetricDefinition:
     name, doc = f"{_WORKER}_connector_{state}_task_count", f"Tasks of a connector here: {state}."
     return MetricDefinition(name=name, doc=doc, labels=("connector",))
@@ -61,6 +73,56 @@ CONNECTOR_STATUS: Final = MetricDefinition(
     name="kafka_connect_connector_status",
     doc="1 for the state that a task of this worker has.",
     labels=("connector", "task", "status"),
+)
+
+TASK_STATUS: Final = MetricDefinition(
+    name="kafka_connect_connector_task_status",
+    doc="The same, with the name that Strimzi's rules for Connect give it.",
+    labels=("connector", "task", "status"),
+)
+
+
+def _connector_text(attribute: str) -> MetricDefinition:
+    return MetricDefinition(
+        name=f"kafka_connect_connector_connector_{attribute}",
+        doc=f"1 for the {attribute} of a connector that this worker runs.",
+        labels=("connector", f"connector_{attribute}"),
+    )
+
+
+CONNECTOR_CLASS: Final = _connector_text("class")
+CONNECTOR_TYPE: Final = _connector_text("type")
+CONNECTOR_VERSION: Final = _connector_text("version")
+
+# -- tasks of source connectors ------------------------------------------------------------------
+
+_TASK: Final = ("connector", "task")
+
+SOURCE_RECORD_WRITE: Final = MetricDefinition(
+    name="kafka_connect_source_task_source_record_write_total",
+    doc="Records that the target acknowledged, since the worker started.",
+    labels=_TASK,
+    type=MetricType.COUNTER,
+)
+SOURCE_RECORD_ACTIVE: Final = MetricDefinition(
+    name="kafka_connect_source_task_source_record_active_count",
+    doc="Records that are fetched and not acknowledged.",
+    labels=_TASK,
+)
+OFFSET_COMMIT_AVG_TIME_MS: Final = MetricDefinition(
+    name="kafka_connect_connector_task_offset_commit_avg_time_ms",
+    doc="The average time of writing source offsets. The driver writes those of all tasks at once.",
+    labels=_TASK,
+)
+OFFSET_COMMIT_MAX_TIME_MS: Final = MetricDefinition(
+    name="kafka_connect_connector_task_offset_commit_max_time_ms",
+    doc="The longest time of writing source offsets.",
+    labels=_TASK,
+)
+RECORD_FAILURES: Final = MetricDefinition(
+    name="kafka_connect_task_error_total_record_failures",
+    doc="Times that the target or the format of a record stopped a partition of the task.",
+    labels=_TASK,
 )
 
 # -- the group of workers ------------------------------------------------------------------------
@@ -95,32 +157,4 @@ ASSIGNED_TASKS: Final = MetricDefinition(
     name=f"{_COORDINATOR}_assigned_tasks",
     doc="Tasks that the group gave to this worker.",
     labels=("clientid",),
-)
-
-# -- MirrorSourceConnector -----------------------------------------------------------------------
-
-
-def _source(attribute: str, doc: str) -> MetricDefinition:
-    return MetricDefinition(
-        name=f"{_SOURCE}_{attribute}",
-        doc=f"{doc} `topic` is the remote topic.",
-        labels=("source", "target", "topic"),
-        has_partitions=True,
-    )
-
-
-RECORD_COUNT: Final = _source("record_count", "Records copied since the worker started.")
-RECORD_RATE: Final = _source("record_rate", "Records copied in a second, over the last minute.")
-BYTE_COUNT: Final = _source(
-    "byte_count", "Bytes of record batches copied, as they are compressed, since the start."
-)
-BYTE_RATE: Final = _source(
-    "byte_rate", "Bytes of record batches copied in a second, over the last minute."
-)
-
-RECORDS_LAG: Final = MetricDefinition(
-    name="kafka_consumer_fetch_manager_records_lag",
-    doc="Offsets that a task has still to copy. `topic` is the source topic.",
-    labels=("clientid", "topic"),
-    has_partitions=True,
 )

@@ -17,6 +17,14 @@ class MetricType(enum.StrEnum):
     COUNTER = "counter"
 
 
+class Merge(enum.Enum):
+    """What becomes of several figures with the same labels: two connectors may copy one topic."""
+
+    SUM = "sum"
+    LOWEST = "lowest"
+    HIGHEST = "highest"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricDefinition:
     """One metric. The name of a counter ends in `_total`."""
@@ -28,6 +36,7 @@ class MetricDefinition:
     type: MetricType = MetricType.GAUGE
     has_partitions: bool = False
     """Whether there may be figures of each partition."""
+    merge: Merge = Merge.SUM
 
     def __post_init__(self) -> None:
         is_counter = self.type is MetricType.COUNTER

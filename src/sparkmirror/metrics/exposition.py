@@ -11,6 +11,7 @@ from prometheus_client.openmetrics import exposition as openmetrics
 from prometheus_client.registry import Collector
 
 from sparkmirror.metrics.definition import Figure, MetricDefinition
+from sparkmirror.metrics.merging import merge_figures
 
 _encode_openmetrics: Callable[[Collector], bytes] = openmetrics.generate_latest
 _OPENMETRICS = "application/openmetrics-text"
@@ -58,11 +59,11 @@ def _weight(parameter: str) -> float:
 
 
 class _Figures(Collector):
-    """The figures of one scrape, grouped by metric."""
+    """The figures of one scrape, grouped by metric. No series is there twice."""
 
     def __init__(self, figures: Iterable[Figure]) -> None:
         self._metrics: dict[str, Metric] = {}
-        for figure in figures:
+        for figure in merge_figures(figures):
             metric = self._find_metric(figure.definition)
             metric.add_sample(figure.definition.name, figure.labels, figure.value)
 

@@ -8,6 +8,7 @@ No threads, no clock: the caller says what time it is.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -27,6 +28,34 @@ class MetricConfig:
 DEFAULT_CONFIG = MetricConfig()
 
 
+@dataclass(frozen=True, slots=True)
+class Values:
+    """What is known of some values: their number, their sum, the lowest and the highest one."""
+
+    count: int = 0
+    total: float = 0.0
+    lowest: float = math.nan
+    highest: float = math.nan
+
+    @property
+    def average(self) -> float:
+        """The average; NaN if there is no value."""
+        return self.total / self.count if self.count else math.nan
+
+
+def merge_values(parts: Iterable[Values]) -> Values:
+    """Return what is known of the values of all parts together."""
+    known = [part for part in parts if part.count]
+    if not known:
+        return Values()
+    return Values(
+        count=sum(part.count for part in known),
+        total=math.fsum(part.total for part in known),
+        lowest=min(part.lowest for part in known),
+        highest=max(part.highest for part in known),
+    )
+
+
 @dataclass(slots=True)
 class _Sample:
     start_ms: float
@@ -34,6 +63,7 @@ class _Sample:
     count: int = 0
     total: float = 0.0
     highest: float = -math.inf
+    lowest: float = math.inf
 
 
 class SampledStat:
@@ -45,13 +75,18 @@ class SampledStat:
 
     def record(self, value: float, now_ms: float) -> None:
         """Add a value to the sample of this time."""
+        self.record_many(Values(1, value, value, value), now_ms)
+
+    def record_many(self, values: Values, now_ms: float) -> None:
+        """Add several values, of which the number, the sum and the bounds are known."""
         sample = self._samples[-1] if self._samples else self._new_sample(now_ms)
         if now_ms - sample.start_ms >= self._config.window_ms:
             sample = self._new_sample(now_ms)
         sample.last_event_ms = now_ms
-        sample.count += 1
-        sample.total += value
-        sample.highest = max(sample.highest, value)
+        sample.count += values.count
+        sample.total += values.total
+        sample.highest = max(sample.highest, values.highest)
+        sample.lowest = min(sample.lowest, values.lowest)
 
     def sum(self, now_ms: float) -> float:
         """Return the sum of the values in the window."""
@@ -72,12 +107,17 @@ class SampledStat:
 
     def average(self, now_ms: float) -> float:
         """Return the average of the values in the window; NaN if there is none."""
-        count = sum(sample.count for sample in self._live(now_ms))
-        return self.sum(now_ms) / count if count else math.nan
+        return self.values(now_ms).average
 
     def maximum(self, now_ms: float) -> float:
         """Return the highest value in the window; NaN if there is none."""
         return max((sample.highest for sample in self._live(now_ms)), default=math.nan)
+
+    def values(self, now_ms: float) -> Values:
+        """Return what is known of the values in the window."""
+        return merge_values(
+            Values(one.count, one.total, one.lowest, one.highest) for one in self._live(now_ms)
+        )
 
     def _new_sample(self, now_ms: float) -> _Sample:
         # One more than the window has: the oldest one may still overlap it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sparkmirror.metrics.definition import MetricDefinition, MetricType
+from sparkmirror.metrics.definition import Merge, MetricDefinition, MetricType
 
 _FLOW: Final = ("source", "target", "connector")
 _TOPIC: Final = (*_FLOW, "topic")
@@ -27,6 +27,17 @@ def _topic_gauge(name: str, doc: str) -> MetricDefinition:
 LAG_RECORDS: Final = _topic_gauge(
     "lag_records",
     "Offsets still to copy, of the partitions whose lag is known.",
+)
+LAG_BYTES: Final = _topic_gauge(
+    "lag_bytes",
+    "Bytes still to copy, if records are as large as those copied so far. Absent before the first.",
+)
+LAG_SECONDS: Final = MetricDefinition(
+    name="sparkmirror_lag_seconds",
+    doc="Age of the oldest record that waits, at the most; of the partition that is furthest back.",
+    labels=_TOPIC,
+    has_partitions=True,
+    merge=Merge.HIGHEST,
 )
 LAG_UNKNOWN_PARTITIONS: Final = _gauge(
     "lag_unknown_partitions", "Partitions whose lag is not known now.", _TOPIC
@@ -54,6 +65,16 @@ EVENTS: Final = _counter(
 LOST_RECORDS: Final = _counter(
     "lost_records_total", "Source offsets that were lost, by the kind of loss.", (*_TOPIC, "kind")
 )
+SUPPRESSED_RECORDS: Final = _counter(
+    "duplicates_suppressed_total",
+    "Records that were not sent again after a failure, because the target had them already.",
+    _TOPIC,
+)
+TASK_RESTARTS: Final = _counter(
+    "task_restarts_total",
+    "Attempts of a connector's tasks that ended unexpectedly; Spark starts others.",
+    _FLOW,
+)
 DRIVER_RESTARTS: Final = _counter(
     "driver_restarts_total", "Times that the Spark driver of a connector ended unexpectedly.", _FLOW
 )
@@ -65,6 +86,13 @@ GROUP_PARTITIONS: Final = _gauge(
 )
 PROBLEMS: Final = _gauge(
     "problems", "Failures and problems in the status of a connector and its tasks.", ("connector",)
+)
+CERTIFICATE_EXPIRY: Final = MetricDefinition(
+    name="sparkmirror_certificate_expiry_timestamp_seconds",
+    doc="When the certificates of a store end, in Unix time: of a key store the first one, of a "
+    "trust store the last one.",
+    labels=("cluster", "store"),
+    merge=Merge.LOWEST,
 )
 WORKER_HEALTH: Final = _gauge(
     "worker_health", "1 for the status that /health answers now, 0 for the others.", ("status",)

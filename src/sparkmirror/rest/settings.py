@@ -43,6 +43,8 @@ class RestSettings:
     listeners: tuple[RestListener, ...]
     options: RestOptions
     advertised: RestListener
+    ssl_config: SslConfig | None = None
+    """The stores of the listeners; None without TLS."""
 
     def with_ports(self) -> RestSettings:
         """Return the settings with the ports that the operating system chooses for port 0.
@@ -85,10 +87,12 @@ def rest_settings(
     admin = config.get("admin.listeners")
     admin_listeners = None if admin is None else _listeners(admin)
     metrics_listeners = _metrics_listeners(properties)
+    has_https = _has_https((*listeners, *metrics_listeners))
+    ssl_config = _ssl_config(properties, "listeners.https.") if has_https else None
     options = RestOptions(
         admin_listeners=admin_listeners,
         metrics_listeners=metrics_listeners,
-        tls=_tls((*listeners, *metrics_listeners), properties, "listeners.https."),
+        tls=None if ssl_config is None else rotating_server_context(ssl_config),
         admin_tls=_tls(admin_listeners or (), properties, "admin.listeners.https."),
         users=_users(config.get(_EXTENSIONS), environment),
         tokens=_tokens(properties),
@@ -104,7 +108,10 @@ def rest_settings(
         ),
     )
     return RestSettings(
-        listeners=listeners, options=options, advertised=_advertised(listeners, config)
+        listeners=listeners,
+        options=options,
+        advertised=_advertised(listeners, config),
+        ssl_config=ssl_config,
     )
 
 

@@ -11,14 +11,15 @@ import time
 from collections.abc import Sequence
 
 from sparkmirror.backoff import Backoff
-from sparkmirror.errors import ClusterTimeout, LeadershipLost, RequestRefused
+from sparkmirror.errors import ClusterTimeout, LeadershipLost, RequestRefused, UnsupportedByBroker
 from sparkmirror.mirror.offsets.records import RecordBytes
 from sparkmirror.model import TopicPartition
 from sparkmirror.store.keyed_append import split_into_batches
 from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import read_header
 from sparkmirror.wire.batch.records import Record, build_batch
-from sparkmirror.wire.net.routing import Router
+from sparkmirror.wire.net.routing import AnyBroker, Router
+from sparkmirror.wire.protocol.apis import INIT_PRODUCER_ID
 from sparkmirror.wire.protocol.error_code_exceptions import error_for_code
 from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
 from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch, init_producer_id
@@ -33,6 +34,10 @@ from sparkmirror.wire.protocol.transactions import (
 )
 
 STABLE_TIMEOUT_S = 30.0
+NO_TRANSACTIONS = (
+    "without transactions records cannot be copied exactly once: set"
+    " exactly.once.source.support=disabled"
+)
 FENCED_ACTIONS = frozenset({ErrorAction.FENCED, ErrorAction.TRANSACTION})
 """A newer writer exists; or the coordinator has expired a transactional id that was not used."""
 
@@ -48,8 +53,19 @@ class FencedWriter:
         """Whether a transaction may be open, because its end was not acknowledged."""
 
     def init_transactions(self, router: Router) -> None:
-        """Take a new producer epoch. This fences every earlier writer."""
-        self._producer = init_producer_id(router, transactional_id=self._transactional_id)
+        """Take a new producer epoch. This fences every earlier writer.
+
+        Raises UnsupportedByBroker if the cluster has no transactions.
+        """
+        try:
+            # A service without producer ids may have no coordinator to ask for one.
+            INIT_PRODUCER_ID.require_support(router.connection_to(AnyBroker()).api_versions)
+            self._producer = init_producer_id(router, transactional_id=self._transactional_id)
+        except (UnsupportedByBroker, RequestRefused) as error:
+            if isinstance(error, RequestRefused) and not ErrorCode(error.code).is_unsupported:
+                raise
+            reason = str(error).removeprefix(f"{error.cluster}: ")
+            raise UnsupportedByBroker(error.cluster, f"{reason}; {NO_TRANSACTIONS}") from error
         self._sequence, self._may_have_open_transaction = 0, False
 
     def append(

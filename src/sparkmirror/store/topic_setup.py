@@ -2,13 +2,14 @@
 
 A missing topic is created with compaction. An existing topic is verified: brokers delete records
 that workers need from a topic with another cleanup policy, and configs in several partitions have
-no order.
+no order. A service that is not Apache Kafka may not let clients compact a topic: that is a warning.
 """
 
 from __future__ import annotations
 
 import logging
 import time
+from dataclasses import replace
 
 from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.describe_topics import NewTopic, TopicDescription, await_new_topic
@@ -17,9 +18,11 @@ from sparkmirror.errors import (
     ClusterTimeout,
     ConfigError,
     NotAuthorized,
+    TopicConfigRejected,
     TopicExists,
     TopicMissing,
     TopicRejected,
+    UnsupportedByBroker,
 )
 from sparkmirror.store.storage_topic_settings import (
     CLEANUP_POLICY,
@@ -61,15 +64,14 @@ def _create_topic(
 ) -> TopicDescription | None:
     """Create the topic. Return its description if another worker may have just created it."""
     _wait_for_brokers(admin, topic, broker_wait_s)
+    new = NewTopic(
+        name=topic.name,
+        partitions=topic.partitions,
+        replication_factor=topic.replication_factor,
+        configs=topic.configs(),
+    )
     try:
-        is_created = admin.create_topic(
-            NewTopic(
-                name=topic.name,
-                partitions=topic.partitions,
-                replication_factor=topic.replication_factor,
-                configs=topic.configs(),
-            )
-        )
+        is_created = _create_with_configs_or_without(admin, new)
     except NotAuthorized as error:
         log.warning(
             "Not authorized to create topic '%s': %s. Assuming that it exists", topic.name, error
@@ -91,6 +93,24 @@ def _create_topic(
         topic.partitions,
     )
     return None
+
+
+def _create_with_configs_or_without(admin: Admin, new: NewTopic) -> bool:
+    """Create a topic; without its configs if the cluster rejects them and can alter none."""
+    try:
+        return admin.create_topic(new)
+    except TopicConfigRejected as error:
+        if admin.can_alter_configs():
+            raise
+        log.warning(
+            "%s. Topic %s is created without %s=%s: old records of it stay, or are deleted as the"
+            " service decides",
+            error,
+            new.name,
+            CLEANUP_POLICY,
+            COMPACT,
+        )
+        return admin.create_topic(replace(new, configs={}))
 
 
 def _await_existing_topic(admin: Admin, topic: StorageTopic, wait_s: float) -> TopicDescription:
@@ -149,7 +169,16 @@ def _verify_partitions(topic: StorageTopic, found: TopicDescription) -> None:
 
 
 def _verify_cleanup_policy(admin: Admin, topic: StorageTopic) -> None:
-    settings = admin.describe_configs([topic.name])[topic.name]
+    try:
+        settings = admin.describe_configs([topic.name])[topic.name]
+    except UnsupportedByBroker as error:
+        log.warning(
+            "Could not verify that topic %s is compacted: %s. Brokers delete records that the"
+            " worker needs if it is not; check it in the console of the service",
+            topic.name,
+            error,
+        )
+        return
     if isinstance(settings, ClusterError):
         log.info("Could not verify that %s is compacted: %s", topic.name, settings)
         return
@@ -159,6 +188,17 @@ def _verify_cleanup_policy(admin: Admin, topic: StorageTopic) -> None:
     if {word.strip() for word in policy.split(",")} == {COMPACT}:
         return
     key, purpose = topic.kind.topic_key, topic.kind.purpose
+    if not admin.can_alter_configs():
+        log.warning(
+            "Topic %s has %s=%s and its cluster lets no client change that: %s may be lost when"
+            " the cluster deletes old records. Set compaction, or a long retention, in the console"
+            " of the service",
+            topic.name,
+            CLEANUP_POLICY,
+            policy,
+            purpose,
+        )
+        return
     required = f"'{CLEANUP_POLICY}={COMPACT}'"
     raise ConfigError.of(
         key,

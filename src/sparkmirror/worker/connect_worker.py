@@ -115,10 +115,11 @@ class ConnectWorker:
             ),
         )
         measured = MeasuredHerder(herder=self.herder, rebalances=member.rebalances)
+        metrics = WorkerMetrics([measured], monitor, self.herder.health, rest.ssl_config)
         options = replace(
             rest.options,
             groups={None: WorkerGroupAccess(self.herder, requests)},
-            get_figures=WorkerMetrics([measured], monitor, self.herder.health).figures,
+            get_figures=metrics.figures,
         )
         self.rest = RestServer(self.herder, rest.listeners, options, monitor)
         log.info(

@@ -22,11 +22,11 @@ from sparkmirror.engine.supervisor.driver_status import DriverStatus
 from sparkmirror.metrics.definition import Figure
 from sparkmirror.mirror.connect_topics.connect_configs import TargetState
 from sparkmirror.model import TopicPartition
-from sparkmirror.worker.metrics.checkpoint_group_metrics import group_figures
+from sparkmirror.worker.metrics.checkpoint_group_metrics import group_figures, latency_figures
 from sparkmirror.worker.metrics.metrics_settings import DEFAULT_SETTINGS, MetricsSettings
-from sparkmirror.worker.metrics.source_connector_metrics import SourceFigures
+from sparkmirror.worker.metrics.source_connector_metrics import Moment, SourceFigures
 from sparkmirror.worker.partition_states import IdleState, PartitionStates
-from sparkmirror.worker.source_connector_events import MAX_EVENTS, SourceConnectorEvents
+from sparkmirror.worker.source_connector_events import SHOWN_EVENTS, SourceConnectorEvents
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +58,7 @@ class WorkerMonitor:
         with self._lock:
             self._metrics.setdefault(prefix, metrics)
             reports = self._group_reports.setdefault(prefix, GroupReports())
+            reports.latencies.config = metrics.window
         return FlowMonitor(self, prefix, reports)
 
     # -- from connectors -------------------------------------------------------------------------
@@ -87,15 +88,15 @@ class WorkerMonitor:
             source.figures.on_status(status, now * 1000, time.time())
             new = source.events.add(status.snapshot.events)
             source.figures.on_events(new)
-        for event in new:
+        for event in new[:SHOWN_EVENTS]:
             log.warning(
                 "Connector %s: %s: %s: %s", connector, event.partition, event.kind, event.text
             )
-        if len(new) == MAX_EVENTS:
+        if len(new) > SHOWN_EVENTS:
             log.warning(
-                "Connector %s had more than %d events at once; its driver's log has all of them",
+                "Connector %s had %d events at once; its driver's log has all of them",
                 connector,
-                MAX_EVENTS,
+                len(new),
             )
 
     def on_driver_ended(self, connector: str, problem: str = "") -> None:
@@ -162,16 +163,27 @@ class WorkerMonitor:
         """The figures of all source connectors, and of the groups of checkpoint connectors."""
         with self._lock:
             now = self._clock()
+            moment = Moment(monotonic_ms=now * 1000, wall_s=time.time())
             figures = [
                 figure
                 for source in self._sources.values()
-                for figure in source.figures.figures(source.partitions.views(now), now * 1000)
+                for figure in source.figures.figures(source.partitions.views(now), moment)
             ]
             flows = list(self._group_reports.items())
         for prefix, reports in flows:
             for name in reports.connectors():
                 figures.extend(group_figures(prefix + name, reports.reports_for(name)))
+            detail = self._metrics.get(prefix, DEFAULT_SETTINGS).detail
+            figures.extend(latency_figures(reports.latencies.latencies(), detail))
         return figures
+
+    def clients(self) -> dict[str, Mapping[str, str]]:
+        """The client properties of the clusters of all source connectors, by alias."""
+        with self._lock:
+            found: dict[str, Mapping[str, str]] = {}
+            for source in self._sources.values():
+                found |= source.figures.clients()
+            return found
 
     def groups(self, connector: str) -> Sequence[GroupPartitionReport]:
         """For each group, how its offsets were translated, and why."""
@@ -246,6 +258,7 @@ def _partition_status(partition: TopicPartition, view: PartitionView) -> MirrorP
         records=view.records,
         bytes=view.bytes,
         reason=view.reason,
+        delivery=view.delivery,
     )
 
 

@@ -281,10 +281,11 @@ class MirrorMaker:
             {flow: flow_switches(file, flow) for flow in herders},
         )
         measured = [flow.measured() for flow in self.flow_herders]
+        metrics = WorkerMetrics(measured, monitor, self.herder.health, rest.ssl_config)
         options = replace(
             rest.options,
             groups={flow.flow: flow.group() for flow in self.flow_herders},
-            get_figures=WorkerMetrics(measured, monitor, self.herder.health).figures,
+            get_figures=metrics.figures,
         )
         self._may_use_fallback_port = LISTENERS not in file.file_values
         self._create_rest_server = partial(

@@ -122,7 +122,8 @@ class PartitionStates:
         if self._requested is not None:
             idle = _Idle(self._requested)
         return {
-            key: self._idle_view(key, planned, idle) for key, planned in self._planned.items()
+            key: reported.get(key) or self._idle_view(key, planned, idle)
+            for key, planned in self._planned.items()
         } | dict(reported)
 
     def _with_last_position(self, key: str, view: PartitionView) -> PartitionView:
@@ -140,6 +141,8 @@ class PartitionStates:
             task=planned.task,
             state=idle.state,
             end=-1,
+            active=0,
+            queued_bytes=0,
             reason=idle.reason,
             halted=False,
         )

@@ -6,12 +6,12 @@ event that was reported before is not new.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
-from sparkmirror.copy.snapshot import CopyEvent
+from sparkmirror.copy.snapshot import MAX_EVENTS, CopyEvent
 
-MAX_EVENTS = 200
-"""As many as a driver reports, so that no event of the running driver is forgotten and then new."""
+SHOWN_EVENTS = 200
+"""As many are shown by REST, and logged at once."""
 
 
 class SourceConnectorEvents:
@@ -19,9 +19,14 @@ class SourceConnectorEvents:
 
     def __init__(self) -> None:
         self._events: dict[CopyEvent, None] = {}
+        """As many as a driver reports, so that no event of it is forgotten and then new."""
+        self._reported: Sequence[CopyEvent] = ()
 
-    def add(self, reported: Iterable[CopyEvent]) -> tuple[CopyEvent, ...]:
+    def add(self, reported: Sequence[CopyEvent]) -> tuple[CopyEvent, ...]:
         """Keep the events that a driver reported; return the new ones."""
+        if reported is self._reported:
+            return ()
+        self._reported = reported
         new = tuple(event for event in dict.fromkeys(reported) if event not in self._events)
         if new:
             kept = [*self._events, *new][-MAX_EVENTS:]
@@ -29,5 +34,5 @@ class SourceConnectorEvents:
         return new
 
     def latest(self) -> tuple[CopyEvent, ...]:
-        """Return the events that are kept."""
-        return tuple(self._events)
+        """Return the events to show."""
+        return tuple(self._events)[-SHOWN_EVENTS:]

@@ -210,7 +210,8 @@ def test_a_takeover_without_the_right_to_fence_is_reported_and_exact(
     operations = (ACLOperation.READ, ACLOperation.WRITE, ACLOperation.DESCRIBE_CONFIGS)
     grant(flow, topic, *operations, user=UNFENCED)
     writer.write_batches(partition, numbered_records(range(2000), size=1000), batch=30)
-    with flow.harness(flow.job({topic: 1}, settings=SLOW_COPY)) as harness:
+    settings = {**SLOW_COPY, "lease_timeout_s": 2.0}  # so long the takeover waits for the owner
+    with flow.harness(flow.job({topic: 1}, settings=settings)) as harness:
         harness.wait_for_snapshot("copying to begin", has_copied_records)
         harness.kill(0)
         assert "without a fence" in harness.wait_for_event("unfenced").text

@@ -42,7 +42,7 @@ SEQUENCED, EXACTLY_ONCE = DeliveryMode.SEQUENCED, DeliveryMode.EXACTLY_ONCE
 
 def both_modes(first: DeliveryMode) -> pytest.MarkDecorator:
     """Run a test with this delivery mode, and with the other one in `make soak`."""
-    (other,) = set(DeliveryMode) - {first}
+    other = DeliveryMode.EXACTLY_ONCE if first is SEQUENCED else SEQUENCED
     return pytest.mark.parametrize(
         "delivery", [first, pytest.param(other, marks=pytest.mark.soak)], ids=str
     )

@@ -1,4 +1,4 @@
-"""The files with which `tests/spark` runs the tutorials are accepted as written."""
+"""The files of the tutorials are accepted as written."""
 
 from __future__ import annotations
 
@@ -13,12 +13,16 @@ from sparkmirror.config.definition.connector_config_validation import WorkerCapa
 from sparkmirror.config.files.properties import parse_properties
 from sparkmirror.config.review.file_validation import validate_file
 from sparkmirror.connect.herder.config_validator import ConfigValidator
+from tests.support.tutorials.tutorial import TUTORIALS
 
-TUTORIALS = Path(__file__).parents[2] / "spark" / "tutorials"
 WITHOUT_ADDRESS = re.compile(r'(?<=bootstrap\.servers=)$|(?<=bootstrap\.servers": ")(?=")', re.M)
 """The tutorial for MSK has the operator fill them in."""
-WORKER_FILES = [*TUTORIALS.glob("*/connect-*.properties"), *TUTORIALS.glob("*/kafka-*.properties")]
-CONNECTOR_FILES = list(TUTORIALS.glob("*/*.json"))
+WORKER_FILES = [
+    TUTORIALS / "000" / "kafka-connect.properties",
+    TUTORIALS / "001" / "kafka-connect" / "connect-distributed.properties",
+    TUTORIALS / "002" / "own" / "connect-distributed-iam-auth.properties",
+]
+CONNECTOR_FILES = list(TUTORIALS.rglob("*.json"))
 
 
 def text_of(file: Path) -> str:
@@ -31,10 +35,10 @@ def as_text(value: object) -> str:
 
 
 def test_all_tutorials_are_found() -> None:
-    assert (len(WORKER_FILES), len(CONNECTOR_FILES)) == (3, 7)
+    assert len(CONNECTOR_FILES) == 7
 
 
-@pytest.mark.parametrize("file", WORKER_FILES, ids=lambda file: file.parent.name)
+@pytest.mark.parametrize("file", WORKER_FILES, ids=lambda file: file.stem)
 def test_a_worker_file_is_accepted(file: Path) -> None:
     properties = parse_properties(text_of(file).encode(), file=file.name)
     assert validate_file(properties, {}, worker_start_checks({})).errors == ()
@@ -51,8 +55,8 @@ def test_a_connector_config_is_accepted(file: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "faults"),
     [
-        ("eventstreams/mirror-maker.properties", []),
-        ("eventstreams/strimzi-mm2.properties", ["source.ssl.truststore.location"]),
+        ("003/mirror-maker.properties", []),
+        ("003/strimzi-mm2.properties", ["source.ssl.truststore.location"]),
     ],
 )
 def test_a_dedicated_file_lacks_at_most_its_stores(name: str, faults: list[str]) -> None:

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.copy.client_config_resolver import resolve_client
+from sparkmirror.copy.client_config_resolver import resolve_client, resolve_producer_limits
+from sparkmirror.copy.driver.cluster_queries import ClusterQueries
+from sparkmirror.copy.settings import CopySettings
 from sparkmirror.errors import ConfigError
 from sparkmirror.security.sasl_credentials import PasswordLogin
+from sparkmirror.wire.batch.compression import CompressionType
 from sparkmirror.wire.net.connection import ClientConfig
 
 CLASSES = "org.apache.kafka.common.config.provider."
@@ -73,6 +76,29 @@ def test_no_fault_quotes_a_resolved_value() -> None:
         resolve_client("source", raw, "me", {"PROTOCOL": "hunter2"})
     assert "hunter2" not in str(caught.value)
     assert "${env:PROTOCOL}" in str(caught.value)
+
+
+def test_the_limits_of_the_producer_follow_resolved_values(tmp_path: Path) -> None:
+    file = tmp_path / "limits.properties"
+    file.write_text("size=900000\nservers=my.servicebus.windows.net:9093\n")
+    named = {
+        "bootstrap.servers": f"${{file:{file}:servers}}",
+        "max.request.size": f"${{file:{file}:size}}",
+    }
+    settings = CopySettings(source=properties("x"), target=properties("x", **named))
+    queries = ClusterQueries.create(settings)
+    queries.close()
+    assert queries.producer.max_request_size == 900_000
+    assert queries.producer.codecs == {CompressionType.NONE}, "those of Event Hubs"
+
+
+def test_no_fault_about_a_limit_quotes_a_resolved_value() -> None:
+    raw = properties("x", **{"max.request.size": "${env:SIZE}"})
+    with pytest.raises(ConfigError) as caught:
+        resolve_producer_limits("target", raw, {"SIZE": "hunter2"})
+    assert str(caught.value).startswith("target on ")
+    assert "hunter2" not in str(caught.value)
+    assert "${env:SIZE}" in str(caught.value)
 
 
 def test_a_connection_uses_the_value_that_a_provider_has_now(

@@ -6,15 +6,37 @@ from dataclasses import replace
 
 import pytest
 
+from sparkmirror.copy.lease import NOT_IDEMPOTENT, LeaseIdentity
 from sparkmirror.copy.ledger import LedgerEntry, decode_entry, encode_entry, entry_for_lease
 from sparkmirror.mirror.connect_topics.connect_offsets import to_java_offset
 from tests.support.copy.pending_batches import make_lease
+
+WITHOUT_PRODUCER_ID = replace(
+    make_lease(),
+    identity=LeaseIdentity(producer_id=NOT_IDEMPOTENT, producer_epoch=-1, anchor=40),
+)
 
 
 def test_an_entry_reads_back_as_it_was_written() -> None:
     entry = entry_for_lease(replace(make_lease(), records=42), is_open=True)
     assert decode_entry(encode_entry(entry)) == entry
     assert (encode_entry(entry)["offset"], encode_entry(entry)["records"]) == (99, 42)
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+def test_an_earlier_version_takes_an_entry_without_a_producer_id_for_open(is_open: bool) -> None:
+    entry = entry_for_lease(WITHOUT_PRODUCER_ID, is_open=is_open)
+    written = encode_entry(entry)
+    assert written["open"] is True
+    assert decode_entry(written) == entry
+    assert to_java_offset(written) == {"offset": 99}
+
+
+def test_a_closed_entry_without_a_producer_id_in_the_first_form_is_read() -> None:
+    entry = entry_for_lease(WITHOUT_PRODUCER_ID, is_open=False)
+    first_form = encode_entry(entry) | {"open": False}
+    del first_form["closed"]
+    assert decode_entry(first_form) == entry
 
 
 def test_an_operator_sees_what_java_would_write() -> None:

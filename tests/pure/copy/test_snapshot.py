@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
 
+from sparkmirror.copy.offset_commits import OffsetCommits
+from sparkmirror.copy.record_ages import AgeSummary, RecordAges
 from sparkmirror.copy.snapshot import (
+    CopyEvent,
     CopySnapshot,
     PartitionView,
     starting_snapshot,
@@ -72,3 +76,49 @@ def test_partitions_that_wait_for_a_task_without_a_slot_have_that_reason() -> No
     reason = "only 1 of 2 tasks have a slot in Spark"
     shown = snapshot.while_waiting_for_slots([1], reason).partitions
     assert shown == {"t-0": copied, "t-1": replace(waiting, reason=reason), "t-2": moving}
+
+
+def events(*numbers: int) -> tuple[CopyEvent, ...]:
+    return tuple(CopyEvent(at_ms=n, kind="takeover", partition="t-0", text="t") for n in numbers)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "sent"),
+    [
+        ((), (1, 2), 2),
+        ((1, 2), (1, 2, 3), 1),
+        ((1, 2, 3), (2, 3, 4, 5), 2),
+        ((1, 2), (8, 9), 2),
+        ((1, 2), (), 0),
+        ((1, 2), (1,), 1),
+    ],
+)
+def test_a_status_has_the_events_that_are_new(
+    before: tuple[int, ...], now: tuple[int, ...], sent: int
+) -> None:
+    """Old ones fall out at the limit, and another conductor begins without any."""
+    known = CopySnapshot(events=events(*before))
+    snapshot = CopySnapshot(events=events(*now))
+    value = json.loads(json.dumps(snapshot.to_json(known)))
+    assert len(value["events"]) == sent
+    assert CopySnapshot.from_json(value, known) == snapshot
+
+
+def test_a_snapshot_survives_json() -> None:
+    view = PartitionView(
+        remote="A.t",
+        task=0,
+        state="leased",
+        suppressed=3,
+        active=2,
+        newest_ms=7,
+        ages=RecordAges(AgeSummary(1, 2, 3, 4, 5), AgeSummary(1, 6, 7, 8, 9)),
+    )
+    snapshot = CopySnapshot(
+        partitions={"t-0": view, "t-1": replace(view, ages=RecordAges())},
+        lanes={"t": {"plain": 1}},
+        events=events(1),
+        lost_attempts=4,
+        commits=OffsetCommits(1, 2, 3, 4),
+    )
+    assert CopySnapshot.from_json(json.loads(json.dumps(snapshot.to_json()))) == snapshot

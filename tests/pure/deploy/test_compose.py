@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 import yaml
 
@@ -18,6 +20,7 @@ from sparkmirror.cli.container.entrypoint import container_start
 from sparkmirror.config.files.properties import load_properties, parse_properties
 from tests.support.cli.tutorial_files import QUICKSTART_WORKER_FILE
 
+SCHEMA = Path(__file__).parent / "schemas" / "compose-spec.json"
 COMPOSE = Path(__file__).parents[3] / "deploy" / "compose"
 TUTORIALS = ("000", "001", "004")
 IMAGE = "sparkmirror:0.1.0"
@@ -30,9 +33,12 @@ def compose_file(tutorial: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("tutorial", TUTORIALS)
-def test_file_has_only_keys_of_the_compose_specification(tutorial: str) -> None:
-    keys = {key for key in compose_file(tutorial) if not key.startswith("x-")}
-    assert keys <= {"services", "networks", "volumes"}
+def test_file_is_valid_by_the_schema_of_the_compose_specification(tutorial: str) -> None:
+    schema = jsonschema_rs.validator_for(json.loads(SCHEMA.read_text("utf-8")))
+    file = compose_file(tutorial)
+    assert [str(error) for error in schema.iter_errors(file)] == []
+    next(iter(file["services"].values()))["no_such_key"] = "x"
+    assert not schema.is_valid(file), "the schema knows which keys there are"
 
 
 @pytest.mark.parametrize("tutorial", TUTORIALS)
@@ -134,10 +140,40 @@ def test_001_other_files_name_the_workers() -> None:
         "http://kafka-connect-0:8083",
         "http://kafka-connect-1:8083",
     ]
+
+
+def test_001_prometheus_scrapes_the_workers_and_one_exporter_for_each_cluster() -> None:
     prometheus = yaml.safe_load((COMPOSE / "001/prometheus/prometheus.yml").read_text("utf-8"))
     jobs = {job["job_name"]: job for job in prometheus["scrape_configs"]}
     (scraped,) = jobs["kafka-connect-exporter"]["static_configs"]
     assert scraped["targets"] == ["kafka-connect-0:9404", "kafka-connect-1:9404"]
+    services = compose_file("001")["services"]
+    for exporter in jobs["kafka-exporter"]["static_configs"]:
+        (target,) = exporter["targets"]
+        name, port = target.split(":")
+        cluster = exporter["labels"]["cluster"]
+        assert services[name]["ports"][0].endswith(f":{port}")
+        servers = re.findall(r"--kafka\.server=(\S+)", services[name]["command"])
+        assert servers == [f"kafka-{cluster}-0:9092", f"kafka-{cluster}-1:9092"]
+
+
+def test_001_prometheus_has_the_alert_rules_and_grafana_the_dashboards() -> None:
+    services = compose_file("001")["services"]
+    mounts = {
+        target: (COMPOSE / "001" / source).resolve().relative_to(COMPOSE.parent).as_posix()
+        for name in ("prometheus", "grafana")
+        for source, target, *_ in (volume.split(":") for volume in services[name]["volumes"])
+        if source.startswith(".")
+    }
+    assert mounts == {
+        "/etc/prometheus/prometheus.yml": "compose/001/prometheus/prometheus.yml",
+        "/etc/prometheus/rules": "prometheus/rules",
+        "/etc/grafana/provisioning": "grafana/provisioning",
+        "/var/lib/grafana/dashboards": "grafana/dashboards",
+    }
+    prometheus = yaml.safe_load((COMPOSE / "001/prometheus/prometheus.yml").read_text("utf-8"))
+    assert prometheus["rule_files"] == ["rules/*.yml"]
+    assert services["grafana"]["ports"] == ["3000:3000"]
 
 
 @pytest.mark.parametrize("part", ["cpc", "hbc", "msc"])

@@ -8,13 +8,18 @@ from typing import Any
 
 import pytest
 import yaml
+from kubernetes_validate.utils import ValidationError, validate
 
 from sparkmirror.cli.config.start_validation import require_valid_dedicated_file
 from sparkmirror.config.files.properties import load_properties, parse_properties
+from tests.support.prometheus_rule import MANIFEST, prometheus_rule
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 IMAGE = "sparkmirror:0.1.0"
-KINDS = {"ConfigMap", "Secret", "Deployment", "Service", "PodDisruptionBudget", "ServiceMonitor"}
+KUBERNETES_VERSIONS = ("1.30", "1.36")
+OPERATOR_KINDS = {"ServiceMonitor", "PrometheusRule"}
+"""Kinds of the Prometheus operator, which the schemas of Kubernetes do not have."""
+KINDS = {"ConfigMap", "Secret", "Deployment", "Service", "PodDisruptionBudget", *OPERATOR_KINDS}
 
 
 def manifest(path: Path) -> dict[str, Any]:
@@ -24,9 +29,22 @@ def manifest(path: Path) -> dict[str, Any]:
 
 
 def by_kind() -> dict[str, dict[str, Any]]:
-    found = [manifest(path) for path in sorted((DEPLOY / "kubernetes").glob("*.yaml"))]
+    directory = DEPLOY / "kubernetes"
+    files = sorted([*directory.glob("*.yaml"), *directory.glob("prometheus-operator/*.yaml")])
+    found = [manifest(path) for path in files]
     assert len(found) == len(KINDS)
     return {one["kind"]: one for one in found}
+
+
+def all_objects() -> list[Any]:
+    """Every object of every file, but not those of the Prometheus operator."""
+    files = sorted([*DEPLOY.glob("kubernetes/**/*.yaml"), *DEPLOY.glob("openshift/*.yaml")])
+    return [
+        pytest.param(one, id=f"{path.stem}-{one['kind']}")
+        for path in files
+        for one in yaml.safe_load_all(path.read_text("utf-8"))
+        if one["kind"] not in OPERATOR_KINDS
+    ]
 
 
 def openshift_pod() -> dict[str, Any]:
@@ -51,6 +69,43 @@ def named_paths(properties: dict[str, str]) -> set[str]:
     """The absolute paths in the values of a file."""
     found = re.findall(r"(?:^|\$\{\w+:)(/[\w./-]+)", "\n".join(properties.values()), re.MULTILINE)
     return set(found)
+
+
+@pytest.mark.parametrize("version", KUBERNETES_VERSIONS)
+@pytest.mark.parametrize("one", all_objects())
+def test_object_is_valid_by_the_schema_of_kubernetes(one: dict[str, Any], version: str) -> None:
+    validate(one, version, strict=True)
+    with pytest.raises(ValidationError):
+        validate({**one, "no_such_field": 1}, version, strict=True)
+
+
+def test_objects_of_the_prometheus_operator_are_those_of_the_other_files() -> None:
+    """`kubectl apply -f deploy/kubernetes` works without that operator: they are apart."""
+    assert MANIFEST.read_text("utf-8") == prometheus_rule(), "run make docs"
+    groups = manifest(MANIFEST)["spec"]["groups"]
+    files = sorted((DEPLOY / "prometheus" / "rules").glob("*.yml"))
+    assert groups == [group for file in files for group in manifest(file)["groups"]]
+    assert not OPERATOR_KINDS & {
+        manifest(path)["kind"] for path in (DEPLOY / "kubernetes").glob("*.yaml")
+    }
+
+
+def test_executors_have_what_the_settings_name() -> None:
+    directory = DEPLOY / "kubernetes" / "executors"
+    settings = load_properties(directory / "spark.properties").mapping
+    template = manifest(directory / "executor-pod.yaml")
+    (container,) = template["spec"]["containers"]
+    assert container["name"] == settings["spark.kubernetes.executor.podTemplateContainerName"]
+    assert Path(settings["spark.kubernetes.executor.podTemplateFile"]).name == "executor-pod.yaml"
+    deployment = by_kind()["Deployment"]["spec"]["template"]["spec"]
+    mounts = mount_paths(deployment)
+    assert settings["spark.kubernetes.executor.podTemplateFile"].startswith(mounts["config"])
+    assert mount_paths(template["spec"]) == {"access": mounts["access"]}
+    secrets = {volume["name"]: volume for volume in deployment["volumes"]}
+    assert template["spec"]["volumes"] == [secrets["access"]]
+    account, role, binding = yaml.safe_load_all((directory / "rbac.yaml").read_text("utf-8"))
+    assert binding["roleRef"]["name"] == role["metadata"]["name"]
+    assert binding["subjects"][0]["name"] == account["metadata"]["name"]
 
 
 @pytest.mark.parametrize("spec", pod_specs())

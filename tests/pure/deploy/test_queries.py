@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
 
 import pytest
-import yaml
 
 from sparkmirror.connect.herder import worker_health
 from sparkmirror.copy.driver.resume.data_loss import LossKind
@@ -19,11 +14,19 @@ from sparkmirror.copy.driver.tracked_partition import LeaseState
 from sparkmirror.mirror.connect_topics.connect_statuses import LifecycleState
 from sparkmirror.worker.partition_states import IdleState
 from tests.support.metric_definitions import DEFINITIONS
-from tests.support.promql import read_names
+from tests.support.prometheus.promql import read_names
+from tests.support.prometheus.queries import (
+    DASHBOARDS,
+    DEPLOY,
+    RULES,
+    Query,
+    all_rules,
+    dashboard_queries,
+    load_yaml,
+    recorded_labels,
+    rule_queries,
+)
 
-DEPLOY = Path(__file__).parents[3] / "deploy"
-RULES = sorted((DEPLOY / "prometheus" / "rules").glob("*.yml"))
-DASHBOARDS = sorted((DEPLOY / "grafana" / "dashboards").glob("*.json"))
 SCRAPE_LABELS = {"job", "instance"}
 """What Prometheus adds to every series that it scrapes."""
 WORDS: Mapping[tuple[str, str], set[str]] = {
@@ -38,58 +41,6 @@ WORDS: Mapping[tuple[str, str], set[str]] = {
 }
 """The values that labels have."""
 GRAFANA_VARIABLE = re.compile(r"\$\w+")
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """A query, and the labels that its texts show."""
-
-    place: str
-    text: str
-    shown: frozenset[str] = frozenset()
-
-
-def load_yaml(path: Path) -> Any:
-    load: Callable[[str], Any] = yaml.safe_load
-    return load(path.read_text("utf-8"))
-
-
-@cache
-def all_rules() -> list[dict[str, Any]]:
-    return [
-        rule for path in RULES for group in load_yaml(path)["groups"] for rule in group["rules"]
-    ]
-
-
-@cache
-def recorded_labels() -> dict[str, set[str]]:
-    """The labels of the series that recording rules make: those that the rule keeps."""
-    return {
-        rule["record"]: set(read_names(rule["expr"]).grouping)
-        for rule in all_rules()
-        if "record" in rule
-    }
-
-
-def rule_queries() -> Iterator[Query]:
-    for rule in all_rules():
-        texts = " ".join(rule.get("annotations", {}).values())
-        shown = frozenset(re.findall(r"\$labels\.(\w+)", texts))
-        yield Query(rule.get("record") or rule["alert"], rule["expr"], shown)
-
-
-def dashboard_queries() -> Iterator[Query]:
-    for path in DASHBOARDS:
-        dashboard = json.loads(path.read_text("utf-8"))
-        for panel in dashboard["panels"]:
-            for target in panel["targets"]:
-                shown = frozenset(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"]))
-                yield Query(f"{path.name}: {panel['title']}", target["expr"], shown)
-        for variable in dashboard["templating"]["list"]:
-            found = re.fullmatch(r"label_values\((.+), (\w+)\)", variable.get("definition", ""))
-            if found is not None:
-                place = f"{path.name}: ${variable['name']}"
-                yield Query(place, f"count by ({found[2]}) ({found[1]})")
 
 
 def exported_labels(metric: str) -> set[str] | None:
@@ -131,8 +82,8 @@ def test_a_query_uses_only_what_is_exported(query: Query) -> None:
 
 
 def test_the_queries_are_those_of_all_files() -> None:
-    assert len(RULES) == 2 and len(DASHBOARDS) == 1
-    assert len(QUERIES) > 30
+    assert len(RULES) == 2 and len(DASHBOARDS) == 3
+    assert len(QUERIES) > 90
 
 
 @pytest.mark.parametrize(

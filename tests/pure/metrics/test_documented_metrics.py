@@ -9,7 +9,9 @@ from sparkmirror.metrics.definition import PARTITION
 from tests.support.metric_definitions import DEFINITIONS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "operate.md").read_text("utf-8")
-ROW = re.compile(r"^\| (`(?:kafka|sparkmirror)_[^|]*) \| ?([^|]*?) ?\| [^|]* \|$", re.MULTILINE)
+ROW = re.compile(
+    r"^\| (`(?:kafka|sparkmirror|process)_[^|]*) \| ?([^|]*?) ?\| [^|]* \|$", re.MULTILINE
+)
 
 
 def documented_labels() -> dict[str, set[str]]:

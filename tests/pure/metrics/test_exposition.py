@@ -10,13 +10,10 @@ import pytest
 from prometheus_client.openmetrics import parser as openmetrics_parser
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from sparkmirror.metrics.connect_metrics import (
-    COMPLETED_REBALANCES,
-    RECORD_COUNT,
-    TOTAL_TASK_COUNT,
-)
+from sparkmirror.metrics.connect_metrics import COMPLETED_REBALANCES, TOTAL_TASK_COUNT
 from sparkmirror.metrics.definition import Figure, MetricDefinition, MetricType
 from sparkmirror.metrics.exposition import render
+from sparkmirror.metrics.mirror_metrics import RECORD_COUNT
 
 parse_openmetrics: Callable[[str], Any] = openmetrics_parser.text_string_to_metric_families
 QUOTED = '"A->B.MirrorSourceConnector"'

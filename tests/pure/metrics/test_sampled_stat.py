@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from sparkmirror.metrics.sampled_stat import MetricConfig, SampledStat
+from sparkmirror.metrics.sampled_stat import MetricConfig, SampledStat, Values, merge_values
 
 S = 1000.0
 
@@ -53,3 +53,18 @@ def test_the_number_and_the_length_of_samples_are_settings() -> None:
         stat.record(1, second * S)
     assert stat.sum(2.9 * S + 100) == 3
     assert stat.rate(3 * S) == pytest.approx(3 / 2)
+
+
+def test_several_values_at_once_count_like_each_of_them() -> None:
+    one_by_one, at_once = SampledStat(), SampledStat()
+    for value in (4, 1, 7):
+        one_by_one.record(value, 5 * S)
+    at_once.record_many(Values(count=3, total=12, lowest=1, highest=7), 5 * S)
+    assert at_once.values(6 * S) == one_by_one.values(6 * S) == Values(3, 12, 1, 7)
+    assert at_once.average(6 * S) == 4
+
+
+def test_values_of_parts_are_merged_and_empty_parts_do_not_count() -> None:
+    parts = [Values(2, 10, 4, 6), Values(), Values(1, 1, 1, 1)]
+    assert merge_values(parts) == Values(3, 11, 1, 6)
+    assert math.isnan(merge_values([Values()]).average)

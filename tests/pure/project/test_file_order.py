@@ -13,6 +13,7 @@ from tests.file_order import (
     DURATIONS,
     FILES_OF_CLUSTERS,
     DurationRecorder,
+    choose_scope,
     longest_first,
     scope_of,
 )
@@ -59,3 +60,17 @@ def test_one_worker_runs_all_files_of_a_cluster() -> None:
         assert {scope_of(f"{file}::test") for file in files} == {name}
         assert [file for file in files if not (ROOT / file).is_file()] == []
     assert scope_of("tests/brokers/test_admin.py::test") == "tests/brokers/test_admin.py"
+
+
+def test_a_worker_prefers_the_clusters_it_has() -> None:
+    waiting = ["a/x.py", "b/y.py", "a/z.py"]
+    assert choose_scope(waiting, own=["b"], others=["a", "b"]) == "b/y.py"
+    assert choose_scope(waiting, own=["a"], others=["a"]) == "a/x.py"
+    assert choose_scope(waiting, own=["c"], others=[]) == "a/x.py"
+
+
+def test_a_worker_without_clusters_takes_those_of_the_fewest_workers() -> None:
+    waiting = ["a/x.py", "b/y.py", "a/z.py"]
+    assert choose_scope(waiting, own=[], others=[]) == "a/x.py"
+    assert choose_scope(waiting, own=[], others=["a"]) == "b/y.py"
+    assert choose_scope(waiting, own=[], others=["a", "b"]) == "a/x.py"

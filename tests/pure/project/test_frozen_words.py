@@ -14,7 +14,9 @@ from sparkmirror.cli.copy import plan_and_run
 from sparkmirror.config.tables.additions import PROCESS_ADDITIONS, SOURCE_ADDITIONS
 from sparkmirror.copy.control.handshake import ControlProtocol
 from sparkmirror.copy.control.messages import LeaseEndReason
+from sparkmirror.copy.delivery import DeliveryMode
 from sparkmirror.copy.driver.fencing import transactional_id_fencing
+from sparkmirror.copy.driver.fencing.producer_support import ProducerSupport
 from sparkmirror.copy.driver.resume.data_loss import LossKind
 from sparkmirror.copy.driver.resume.existing.on_existing_policy import (
     ADOPTED,
@@ -23,7 +25,7 @@ from sparkmirror.copy.driver.resume.existing.on_existing_policy import (
 )
 from sparkmirror.copy.driver.tracked_partition import LeaseState
 from sparkmirror.copy.job import DataLossPolicy, ExistingRecordsPolicy, StartMode
-from sparkmirror.copy.lease import LeaseIdentity
+from sparkmirror.copy.lease import NOT_IDEMPOTENT, LeaseIdentity
 from sparkmirror.copy.ledger import LedgerEntry, LedgerExtension, decode_entry, encode_entry
 from sparkmirror.copy.snapshot import CopyEvent, PartitionView
 from sparkmirror.engine.driver.spark_conf import CONTROL_PORT_KEY, CONTROL_PROTOCOL_KEY
@@ -70,6 +72,15 @@ def test_the_members_of_a_ledger_entry() -> None:
     assert decode_entry(LEDGER) == entry
 
 
+def test_the_members_of_a_closed_ledger_entry_without_a_producer_id() -> None:
+    stored = LEDGER | {"pid": -2, "epoch": -1, "closed": True}
+    entry = decode_entry(stored)
+    assert entry and entry.extension
+    assert not entry.extension.is_open
+    assert encode_entry(entry) == stored
+    assert list(encode_entry(entry)) == list(stored)
+
+
 def test_the_record_of_a_run_map_segment() -> None:
     key = RunMapSegmentKey(
         connector="a->b", cluster="a", partition=TopicPartition("orders", 3), number=5
@@ -111,6 +122,13 @@ def test_partition_states_event_kinds_and_lane_reasons() -> None:
         "existing-records",
     )
     assert [start.value for start in StartMode] == ["earliest", "latest", "timestamp", "offsets"]
+    assert [mode.value for mode in DeliveryMode] == ["sequenced", "exactly-once", "at-least-once"]
+    missing = ProducerSupport(has_producer_ids=False), ProducerSupport(has_transactions=False)
+    assert [support.event and support.event[0] for support in missing] == [
+        "at-least-once",
+        "no-fence",
+    ]
+    assert NOT_IDEMPOTENT == -2
 
 
 HOW_A_LEASE_ENDS = [
@@ -122,6 +140,7 @@ HOW_A_LEASE_ENDS = [
     "target-gone",
     "refused",
     "not-authorized",
+    "codec-refused",
 ]
 LANE_REASONS = {
     "plain": "forward",
@@ -144,7 +163,8 @@ LANE_REASONS = {
 def test_what_a_status_says_of_a_partition_and_of_an_event() -> None:
     assert [one.name for one in fields(PartitionView)] == [
         *("remote", "task", "state", "position", "expected", "end", "records", "bytes"),
-        *("copied", "reason", "halted"),
+        *("copied", "suppressed", "active", "queued_bytes", "newest_ms", "ages"),
+        *("reason", "halted", "delivery"),
     ]
     assert [one.name for one in fields(CopyEvent)] == [
         *("at_ms", "kind", "partition", "text", "lost_from", "lost_to"),

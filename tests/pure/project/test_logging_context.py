@@ -171,7 +171,7 @@ def test_warnings_are_filtered_by_logger_context_and_text_and_infos_never() -> N
 def test_count_is_part_of_the_line(lines: io.StringIO) -> None:
     for _ in range(3):
         logging.getLogger("somewhere").warning("lost %s", "x")
-    assert lines.getvalue().count("WARNING lost x (somewhere:") == 1
+    assert lines.getvalue().count("WARN lost x (somewhere:") == 1
 
 
 def test_line_that_cannot_be_formatted_does_not_fail_the_caller() -> None:

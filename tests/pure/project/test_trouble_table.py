@@ -171,9 +171,9 @@ def test_reason_that_status_prints_twice_differs() -> None:
 
 
 def test_lines_that_differ_only_in_time_and_count_flood_the_log() -> None:
-    line = "[2026-11-17 05:00:0{}] WARNING [main] port 1 is closed{} (sparkmirror.x:7)"
+    line = "[2026-11-17 05:00:0{}] WARN [main] port 1 is closed{} (sparkmirror.x:7)"
     counts = ("", "", " (and 3 times more since it was last logged)", "", "")
     log = "\n".join(line.format(n, count) for n, count in enumerate(counts))
     assert [found.partition(":")[0] for found in flooding_lines(log)] == ["5 times"]
     assert flooding_lines("\n".join(log.splitlines()[:MAX_REPEATS])) == []
-    assert flooding_lines(log.replace("WARNING", "INFO")) == []
+    assert flooding_lines(log.replace("WARN", "INFO")) == []

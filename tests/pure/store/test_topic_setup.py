@@ -13,10 +13,13 @@ from sparkmirror.errors import (
     ClusterError,
     ClusterTimeout,
     ConfigError,
+    TopicConfigRejected,
     TopicExists,
     TopicMissing,
     TopicRejected,
+    UnsupportedByBroker,
 )
+from sparkmirror.mirror.topics.topic_configs import ConfigEntry, ConfigSource
 from sparkmirror.store import topic_setup
 from sparkmirror.store.storage_topic_settings import StorageKind, StorageTopic
 from sparkmirror.store.topic_setup import create_or_verify_topic
@@ -110,3 +113,60 @@ def test_a_topic_that_the_cluster_refuses_is_an_error() -> None:
     with pytest.raises(TopicRejected, match="POLICY_VIOLATION") as raised:
         create_or_verify_topic(admin, TOPIC, new_topic_wait_s=0.05)
     assert not raised.value.retriable
+
+
+class ServiceAdmin(RacingAdmin):
+    """A cluster that compacts no topic. `alters_configs` says whether clients may set configs."""
+
+    def __init__(self, *, unknown_for: int = 0, alters_configs: bool = False) -> None:
+        super().__init__(unknown_for=unknown_for)
+        self.alters_configs = alters_configs
+        self.describes_configs = True
+        self.created: list[NewTopic] = []
+
+    def can_alter_configs(self) -> bool:
+        return self.alters_configs
+
+    def create_topic(self, topic: NewTopic) -> bool:
+        if topic.configs:
+            raise TopicConfigRejected("west", "INVALID_CONFIG")
+        self.created.append(topic)
+        return True
+
+    def describe_configs(self, names: Collection[str]) -> dict[str, TopicConfigs | ClusterError]:
+        if not self.describes_configs:
+            raise UnsupportedByBroker("west", "the broker does not support DescribeConfigs")
+        policy = ConfigEntry(
+            name="cleanup.policy", value="delete", source=ConfigSource.DEFAULT_CONFIG
+        )
+        return dict.fromkeys(names, (policy,))
+
+
+def test_a_service_that_rejects_compaction_gets_the_topic_without_it_and_a_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    admin = ServiceAdmin(unknown_for=1)
+    create_or_verify_topic(admin, TOPIC)
+    assert [topic.configs for topic in admin.created] == [{}]
+    assert "connect-configs is created without cleanup.policy=compact" in caplog.text
+
+
+def test_kafka_that_rejects_compaction_is_an_error() -> None:
+    with pytest.raises(TopicRejected, match="INVALID_CONFIG"):
+        create_or_verify_topic(ServiceAdmin(unknown_for=10**9, alters_configs=True), TOPIC)
+
+
+def test_a_topic_that_no_client_can_compact_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    create_or_verify_topic(ServiceAdmin(), TOPIC)
+    assert "connect-configs has cleanup.policy=delete" in caplog.text
+    with pytest.raises(ConfigError, match="required to have 'cleanup.policy=compact'"):
+        create_or_verify_topic(ServiceAdmin(alters_configs=True), TOPIC)
+
+
+def test_a_service_that_describes_no_configs_is_a_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    admin = ServiceAdmin()
+    admin.describes_configs = False
+    create_or_verify_topic(admin, TOPIC)
+    assert "Could not verify that topic connect-configs is compacted" in caplog.text

@@ -14,7 +14,7 @@ from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatu
 from sparkmirror.mirror.connect_topics.connect_configs import TargetState
 from sparkmirror.model import TopicPartition
 from sparkmirror.worker.connector_progress import WorkerMonitor
-from sparkmirror.worker.source_connector_events import MAX_EVENTS
+from sparkmirror.worker.source_connector_events import SHOWN_EVENTS
 
 FLOW = "A->B."
 NAME = "MirrorSourceConnector"
@@ -109,6 +109,9 @@ def test_each_event_is_logged_once_with_its_connector(caplog: pytest.LogCaptureF
 def test_log_says_when_there_were_more_events_than_are_reported(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    monitor = WorkerMonitor()
     with caplog.at_level(logging.WARNING, "sparkmirror.worker.connector_progress"):
-        running(WorkerMonitor(), *(replace(TAKEOVER, at_ms=at) for at in range(MAX_EVENTS)))
-    assert "its driver's log has all of them" in caplog.messages[-1]
+        running(monitor, *(replace(TAKEOVER, at_ms=at) for at in range(SHOWN_EVENTS + 50)))
+    assert len(caplog.messages) == SHOWN_EVENTS + 1
+    assert "had 250 events at once; its driver's log has all of them" in caplog.messages[-1]
+    assert len(monitor.events(FLOW + NAME)) == SHOWN_EVENTS

@@ -23,7 +23,7 @@ from tests.spark.troubles.trouble import (
 HEALTH_CODES = {STARTING: 503, UNHEALTHY: 500}
 OK = 200
 FULL_BAR = "━" * BAR_WIDTH
-LOG_LINE = re.compile(r" ((?:WARNING|ERROR) .*)")
+LOG_LINE = re.compile(r" ((?:WARN|ERROR) .*)")
 REPEATS = re.compile(r" \(and [^)]* more since it was last logged\)")
 EVENT_LINE = re.compile(r"\d{4}-\d\d-\d\d ")
 MORE_PROBLEMS = re.compile(r"\(and \d+ more\)$")
@@ -139,7 +139,7 @@ def _text_differences(trouble: Trouble, seen: Surfaces) -> Iterator[str]:
         ("status", remark, seen.status_text),
         ("log", trouble.log or (not trouble.event and remark), seen.log),
         ("events", trouble.event, "\n".join(kind for kind, _ in seen.events)),
-        ("log of events", trouble.event and f"WARNING …: {trouble.event}: …", seen.log),
+        ("log of events", trouble.event and f"WARN …: {trouble.event}: …", seen.log),
         ("status of events", trouble.event and f"{trouble.event}", seen.status_text),
     )
     for surface, wanted, found in expected:

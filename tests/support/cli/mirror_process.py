@@ -37,9 +37,10 @@ class MirrorProcess:
         command: Sequence[str],
         directory: Path,
         environ: Mapping[str, str] | None = None,
+        log_name: str = "log",
     ) -> None:
         """Start it. It writes only below `directory`."""
-        self.log = directory / "log"
+        self.log = directory / log_name
         self.authorization = ""
         """The Authorization header of the requests to its REST API; empty: none."""
         self.started_at = time.monotonic()
@@ -177,11 +178,14 @@ class MirrorProcess:
 
 @contextmanager
 def running_process(
-    command: Sequence[str], directory: Path, environ: Mapping[str, str] | None = None
+    command: Sequence[str],
+    directory: Path,
+    environ: Mapping[str, str] | None = None,
+    log_name: str = "log",
 ) -> Iterator[MirrorProcess]:
     """Run a program in the block; kill it at the end of the block."""
     directory.mkdir(parents=True, exist_ok=True)
-    program = MirrorProcess(command, directory, environ)
+    program = MirrorProcess(command, directory, environ, log_name)
     try:
         yield program
     finally:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+import pytest
+
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.describe_topics import NewTopic
+from sparkmirror.errors import LeadershipLost, RequestRefused
 from sparkmirror.mirror.offsets.records import RecordBytes
 from sparkmirror.store.kafka_based_log import KafkaBasedLog
 from sparkmirror.store.topic_reader import ConsumedRecord
@@ -61,3 +64,31 @@ def create_compacted_topic(
                 name=topic, partitions=partitions, replication_factor=replicas, configs=settings
             )
         )
+
+
+def assert_refused_append_leaves_no_record(access: ClusterAccess, topic: str) -> None:
+    """Assert that a refused privileged append leaves no record, and that claims hold after it."""
+    create_compacted_topic(access, topic)
+    one, two, three = (RecordBytes(b"key %d" % n, b"value %d" % n) for n in range(3))
+    too_large = RecordBytes(b"large", b"." * 2_000_000)
+    transactional_id = f"connect-cluster-{topic}"
+    with (
+        collecting_log(access, topic, transactional_id) as first,
+        collecting_log(access, topic, transactional_id) as second,
+    ):
+        first.log.claim_write_privileges()
+        first.log.append_privileged([one])
+        with pytest.raises(RequestRefused, match="MESSAGE_TOO_LARGE"):
+            first.log.append_privileged([one, too_large])
+        with pytest.raises(RequestRefused, match="MESSAGE_TOO_LARGE"):
+            first.log.append_privileged([too_large])
+        first.log.append_privileged([two])
+        first.log.append_privileged([one, two])
+        first.log.read_to_end()
+        assert first.records == [one, two, one, two]
+        second.log.claim_write_privileges()
+        with pytest.raises(LeadershipLost):
+            first.log.append_privileged([three])
+        second.log.append_privileged([three])
+        second.log.read_to_end()
+        assert second.records == [one, two, one, two, three]

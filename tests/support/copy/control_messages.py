@@ -23,6 +23,7 @@ from sparkmirror.copy.control.messages import (
     TaskEnded,
     Welcome,
 )
+from sparkmirror.copy.record_ages import AgeSummary, RecordAges
 from sparkmirror.copy.settings import CopySettings, target_limits_to_json
 from sparkmirror.wire.batch.target_limits import TargetLimits
 from tests.support.copy.pending_batches import make_lease
@@ -36,6 +37,8 @@ CONTROL_MESSAGES: tuple[ControlMessage, ...] = (
         runs=[("t-0", 1, 2, 3)],
         lanes={"t": {"plain": 4}},
         bytes={"t-0": 6},
+        ages={"t-0": RecordAges(AgeSummary(1, 2, 3, 4, 5), AgeSummary(1, 3, 4, 5, 6))},
+        suppressed={"t-0": 7},
     ),
     LeaseEnded(
         partition="t-0",

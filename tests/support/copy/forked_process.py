@@ -6,6 +6,7 @@ second of processor time for that.
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -49,8 +50,10 @@ class ForkedProcess:
 
     def send_signal(self, number: signal.Signals) -> None:
         """Send a signal unless the process has ended."""
+        # The fork server is the parent: it may remove an ended process before `poll` knows of it.
         if self.poll() is None:
-            os.kill(self.pid, number)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
     def kill(self) -> None:
         """Send SIGKILL. Does not wait."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from sparkmirror.copy.driver.cluster_queries import ClusterQueries, LogRange, LogRanges
 from sparkmirror.copy.driver.fencing.fence import FencedPartition, PartitionFencer
+from sparkmirror.copy.driver.fencing.producer_support import ProducerSupport
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.ledger import LedgerChange, LedgerEntry
 from sparkmirror.copy.settings import CopySettings
@@ -84,17 +85,26 @@ class ScriptedFences(PartitionFencer):
 
     def __init__(self, clusters: ClusterQueries) -> None:
         super().__init__(clusters.target, "g-c")
+        self.scripted_support = ProducerSupport()
         self.outcome: FencedPartition | ErrorCode | MirrorError = FencedPartition(
             FENCE_PRODUCER, 51
         )
         self.first_identity = FENCE_PRODUCER
+        self.unfenced_identity = ProducerIdAndEpoch(77, 0)
         self.fenced: list[TopicPartition] = []
+
+    @property
+    def support(self) -> ProducerSupport:
+        return self.scripted_support
 
     def identity_for(self, partition: TopicPartition) -> ProducerIdAndEpoch:
         return self.first_identity
 
+    def fenceable_producer_id(self, partition: TopicPartition) -> int | None:
+        return self.first_identity.producer_id if self.support.has_transactions else None
+
     def new_unfenced_identity(self) -> ProducerIdAndEpoch:
-        return ProducerIdAndEpoch(77, 0)
+        return self.unfenced_identity
 
     def fence(
         self, partitions: Iterable[TopicPartition]

@@ -13,9 +13,15 @@ from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import NO_SEQUENCE, BytesLike, read_header
 from sparkmirror.wire.batch.records import Record, build_batch
 from sparkmirror.wire.net.routing import Router
+from sparkmirror.wire.protocol.error_codes import ErrorCode
 from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch, init_producer_id
 from sparkmirror.wire.protocol.synchronous.synchronous_produce import append_batch
-from sparkmirror.wire.protocol.transactions import end_txn, transaction_version
+from sparkmirror.wire.protocol.transactions import (
+    EPOCH_BUMPING_VERSION,
+    add_partitions_to_txn,
+    end_txn,
+    transaction_version,
+)
 from tests.support.kafka.wire_copier import make_router
 
 WRITE_TIMEOUT_S = 120.0
@@ -76,7 +82,7 @@ class BatchWriter:
 
 
 class WriterTransaction:
-    """One transaction on brokers that raise the epoch with each end (transaction.version 2)."""
+    """One transaction after the other, on brokers of any transaction.version."""
 
     def __init__(self, writer: BatchWriter, transactional_id: str) -> None:
         self._router = writer.router
@@ -87,9 +93,15 @@ class WriterTransaction:
             transaction_timeout_ms=MAX_TRANSACTION_MS,
         )
         self._sequences: dict[TopicPartition, int] = {}
+        self._added: set[TopicPartition] = set()
+        self._version = transaction_version(self._router)
 
     def write_batch(self, partition: TopicPartition, records: Sequence[Record]) -> int:
         """Append records as one batch of the transaction. Return the base offset."""
+        if self._version < EPOCH_BUMPING_VERSION and partition not in self._added:
+            codes = add_partitions_to_txn(self._router, self._id, self._identity, [partition])
+            assert codes == {partition: ErrorCode.NONE}
+            self._added.add(partition)
         view = memoryview(build_batch([r._replace(offset=n) for n, r in enumerate(records)]))
         producer = BatchProducer(
             producer_id=self._identity.producer_id, epoch=self._identity.epoch, transactional=True
@@ -106,11 +118,13 @@ class WriterTransaction:
         self._end(commit=False)
 
     def _end(self, *, commit: bool) -> None:
-        version = transaction_version(self._router)
+        before = self._identity
         self._identity = end_txn(
-            self._router, self._id, self._identity, commit=commit, version=version
+            self._router, self._id, before, commit=commit, version=self._version
         )
-        self._sequences.clear()
+        self._added.clear()
+        if self._identity != before:
+            self._sequences.clear()
 
 
 def _append(

@@ -231,8 +231,11 @@ def _read_request(connection: socket.socket) -> ReceivedRequest | None:
     if size is None:
         return None
     request = _read_exactly(connection, struct.unpack(">i", size)[0])
-    if request is None:
-        return None
+    return None if request is None else parse_request(request)
+
+
+def parse_request(request: bytes) -> ReceivedRequest:
+    """Parse a request without its length."""
     api_key, version, correlation_id, length = struct.unpack_from(">hhih", request)
     end = struct.calcsize(">hhih") + max(length, 0)
     name = request[struct.calcsize(">hhih") : end].decode()

@@ -1,8 +1,8 @@
 """The health check of the image: asks `/health` of the worker or mirror in this container.
 
 The address is that of the file which the entry point runs, or of the file given as the argument:
-`listeners`, the old `rest.port`, or port 8083. An https listener is only connected to: this check
-has neither its certificate authority nor a client certificate.
+`listeners` with its placeholders replaced, the old `rest.port`, or port 8083. An https listener is
+only connected to: this check has neither its certificate authority nor a client certificate.
 
 exit code   0   the answer is healthy or degraded, or asks for a login
             1   it starts, it is unhealthy, or there is no answer
@@ -11,6 +11,7 @@ exit code   0   the answer is healthy or degraded, or asks for a login
 from __future__ import annotations
 
 import http.client
+import os
 import socket
 import sys
 import urllib.parse
@@ -21,6 +22,8 @@ from typing import Final, NamedTuple
 from sparkmirror.cli.container.entrypoint import MIRROR_FILE, WORKER_FILE
 from sparkmirror.config.files.deprecated_keys import migrate_deprecated_keys
 from sparkmirror.config.files.properties import load_properties
+from sparkmirror.config.secrets.providers import create_providers
+from sparkmirror.config.secrets.variables import expand_variables
 from sparkmirror.errors import MirrorError
 
 DEFAULT_PORT: Final = 8083
@@ -38,9 +41,15 @@ class HealthAddress(NamedTuple):
     port: int
 
 
-def health_address(properties: Mapping[str, str]) -> HealthAddress:
-    """Return the first http listener of a file, else its first listener, else port 8083."""
+def health_address(properties: Mapping[str, str], environment: Mapping[str, str]) -> HealthAddress:
+    """Return the first http listener of a file, else its first listener, else port 8083.
+
+    Of the placeholders of the file only those of the listeners are replaced. Raises ConfigError.
+    """
     listeners = migrate_deprecated_keys(properties).props.get("listeners", "")
+    if "${" in listeners:
+        providers = create_providers(properties, environment).by_name
+        listeners = expand_variables({"listeners": listeners}, providers).values["listeners"]
     found = [_address(text) for text in listeners.split(",") if text.strip()]
     found.sort(key=lambda address: address.scheme != "http")
     return found[0] if found else HealthAddress("http", _LOOPBACK, DEFAULT_PORT)
@@ -82,7 +91,8 @@ def check(arguments: Sequence[str], work_directory: Path) -> int:
     """Print a problem, if there is one, and return the exit code."""
     file = Path(arguments[0]) if arguments else container_file(work_directory)
     try:
-        problem = health_problem(health_address(load_properties(file).mapping if file else {}))
+        properties = load_properties(file).mapping if file else {}
+        problem = health_problem(health_address(properties, os.environ))
     except (MirrorError, ValueError) as error:
         problem = str(error)
     if problem is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -10,9 +11,12 @@ from sparkmirror.cli.copy.plan import CopyPlan
 from sparkmirror.cli.copy.request import CopyRequest
 from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.describe_topics import NewTopic
-from sparkmirror.errors import ClusterError, TopicRejected
+from sparkmirror.config.warn_once import warn_once
+from sparkmirror.errors import ClusterError, TopicRejected, UnsupportedByBroker
 from sparkmirror.mirror.topics.topic_configs import creation_configs
 from sparkmirror.mirror.topics.topic_plan import NewRemoteTopic
+
+log = logging.getLogger(__name__)
 
 CLEANUP_POLICY = "cleanup.policy"
 
@@ -58,7 +62,11 @@ def _new_topic(new: NewRemoteTopic) -> NewTopic:
 
 def _require_compacted(request: CopyRequest, target: Admin) -> None:
     name = request.offsets_topic.name
-    described = target.describe_configs([name])[name]
+    try:
+        described = target.describe_configs([name])[name]
+    except UnsupportedByBroker as error:
+        warn_once(log, f"{error}, so it is unknown whether {name} is compacted")
+        return
     if isinstance(described, ClusterError):
         raise described
     policy = next((entry.value for entry in described if entry.name == CLEANUP_POLICY), None)

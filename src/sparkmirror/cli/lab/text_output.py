@@ -34,6 +34,8 @@ def show_status(console: rich.console.Console, clusters: Sequence[ClusterStatus]
     for cluster in clusters:
         for listener, bootstrap in cluster.listeners.items():
             console.print(f"{cluster.name}: {listener} at {bootstrap}")
+        if cluster.zookeeper is not None:
+            console.print(f"{cluster.name}: ZooKeeper at {cluster.zookeeper}")
         console.print(f"{cluster.name}: files in {cluster.directory}")
 
 

@@ -8,10 +8,15 @@ from pathlib import Path
 import click
 
 from sparkmirror.cli.strimzi.import_from_strimzi_command import DEFAULT_SECRETS
-from sparkmirror.cli.strimzi.properties_to_resource import V1, V1BETA2, ResourceExport
+from sparkmirror.cli.strimzi.properties_to_resource.mirror_maker_2_fields import (
+    V1,
+    V1BETA2,
+    ResourceExport,
+)
 from sparkmirror.cli.strimzi.yaml_documents import documents_text
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.properties import load_properties
+from sparkmirror.config.secrets.providers import try_create_providers
 
 
 @click.group("export")
@@ -43,7 +48,9 @@ def strimzi(file: Path, name: str, api_version: str, secrets: str) -> None:
 
     The YAML has no secret. Standard error lists the Secrets to create and what is left out.
     """
-    config = MirrorMakerConfig.open(load_properties(file), os.environ).lenient()
+    properties = load_properties(file)
+    providers, _ = try_create_providers(properties.mapping, os.environ)
+    config = MirrorMakerConfig(properties, providers.lenient())
     export = ResourceExport(
         config, name=name, version=api_version, secrets_directory=secrets.rstrip("/")
     )

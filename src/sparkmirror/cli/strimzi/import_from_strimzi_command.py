@@ -6,15 +6,15 @@ from pathlib import Path
 
 import click
 
-from sparkmirror.cli.strimzi.kubernetes_secret_files import SecretFiles
-from sparkmirror.cli.strimzi.mirror_maker_2_resource import (
+from sparkmirror.cli.strimzi.resource_to_properties.kubernetes_resources import (
     ImportedMirror,
     import_resources,
     listed_resources,
     secret_keys_of,
 )
+from sparkmirror.cli.strimzi.resource_to_properties.kubernetes_secret_files import SecretFiles
 from sparkmirror.cli.strimzi.yaml_documents import load_documents
-from sparkmirror.errors import AlreadyExists, ConfigError
+from sparkmirror.errors import AlreadyExists, ConfigError, PropertiesError
 from sparkmirror.lab.properties_file import format_properties, write_properties
 
 DEFAULT_OUTPUT = Path("mm2.properties")
@@ -61,14 +61,25 @@ def strimzi(file: Path, output: Path, secrets: str, name: str | None, force: boo
     except ConfigError as error:
         for fault in error.faults:
             click.echo(fault.message, err=True)
-        message = f"nothing was written; correct the {len(error.faults)} lines above"
+        count = len(error.faults)
+        above = "line above" if count == 1 else f"{count} lines above"
+        message = f"nothing was written; correct what the {above} say{'s' if count == 1 else ''}"
         raise ConfigError.of("", message, where=str(file)) from None
     if is_printed:
         click.echo(format_properties(imported.properties), nl=False)
     else:
-        write_properties(output, imported.properties)
+        _write(output, imported)
         click.echo(f"{output} is written. Look at it with sparkmirror config validate {output}.")
     _show_remarks(imported, files.directory)
+
+
+def _write(output: Path, imported: ImportedMirror) -> None:
+    try:
+        write_properties(output, imported.properties)
+    except OSError as error:
+        raise PropertiesError(
+            str(output), None, f"cannot be written: {error.strerror}; name another file"
+        ) from None
 
 
 def _show_remarks(imported: ImportedMirror, directory: str) -> None:

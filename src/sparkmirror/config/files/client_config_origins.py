@@ -14,6 +14,7 @@ from sparkmirror.config.client_configs import (
     ConnectorClient,
 )
 from sparkmirror.config.definition.override_policy import PRODUCER_OVERRIDE_PREFIX
+from sparkmirror.config.event_hubs import event_hubs_defaults
 from sparkmirror.config.files.provenance import (
     CandidateValue,
     ConfigOrigin,
@@ -45,6 +46,9 @@ def worker_producer_layers(worker: LayeredConfig, connector: LayeredConfig) -> L
     _override(layers, BOOTSTRAP_SERVERS, worker, BOOTSTRAP_SERVERS)
     _override_with_prefix(layers, worker, WORKER_PRODUCER_PREFIX)
     _override_with_prefix(layers, connector, PRODUCER_OVERRIDE_PREFIX)
+    origin = ConfigOrigin(rule=PrecedenceRule.EVENT_HUBS)
+    for name, value in event_hubs_defaults(layers.props).items():
+        layers.add_fallback(name, CandidateValue(value=value, origin=origin))
     return layers
 
 

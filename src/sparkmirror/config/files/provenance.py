@@ -22,6 +22,7 @@ class PrecedenceRule(StrEnum):
     TOP_LEVEL = "set for all flows"
     EVERY_CLUSTER = "set for all clusters"
     DERIVED = "supplied by dedicated mode"
+    EVENT_HUBS = "supplied for Azure Event Hubs"
     DEFAULT = "default"
 
 

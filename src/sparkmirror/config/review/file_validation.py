@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
 
-from sparkmirror.config.client_configs import ClientType
+from sparkmirror.config.client_configs import ClientType, worker_producer_config
 from sparkmirror.config.definition.config_def import ConfigDef
 from sparkmirror.config.definition.connector_config_validation import (
     CONNECTOR_CLASS,
@@ -22,6 +22,8 @@ from sparkmirror.config.definition.connector_config_validation import (
     validate_connector_config,
 )
 from sparkmirror.config.definition.enrichment import ALIAS_LIST_KEYS
+from sparkmirror.config.event_hubs import event_hubs_notice
+from sparkmirror.config.files.client_config_origins import worker_producer_layers
 from sparkmirror.config.files.mirror_maker_config import (
     CLUSTERS,
     ENABLED,
@@ -183,6 +185,7 @@ class _FlowsValidator:
             if is_part_enabled(self._config, compiled_config(self._config, flow, part), part)
         ]
         self._findings.add_notices(self._checkpoint_notices(flows))
+        self._findings.add_notices(self._event_hubs_notices(flows))
         return frozenset(one for one in parts if not self._validate_part(*one))
 
     def _checkpoint_notices(self, flows: Iterable[SourceAndTarget]) -> Iterator[Notice]:
@@ -199,6 +202,20 @@ class _FlowsValidator:
                     line=origin.line,
                     key=origin.key,
                 )
+
+    def _event_hubs_notices(self, flows: Iterable[SourceAndTarget]) -> Iterator[Notice]:
+        """Name the values that a producer gets because its target is Event Hubs."""
+        for flow in flows:
+            layers = compiled_config(self._config, flow, FlowPart.SOURCE)
+            worker = self._config.layered_worker_config(flow)
+            producer = worker_producer_config(
+                self._config.worker_config(flow), self._config.expand(layers.props).values
+            )
+            written = worker_producer_layers(worker, layers).get(BOOTSTRAP_SERVERS_KEY)
+            if written and (
+                notice := event_hubs_notice(producer, written.origin.key, written.origin.line)
+            ):
+                yield notice
 
     def _validate_top_level(self) -> None:
         written = {key: candidate.value for key, candidate in self._config.file_values.items()}

@@ -102,9 +102,13 @@ class FlowStartValidator:
         consumer = client_properties(expanded, _SOURCE_CONSUMER)
         consumer_layers = client_layers(layers, _SOURCE_CONSUMER)
         for fault in self._checks.connector(expanded, worker):
-            # A job reads properties of its consumer too (auto.offset.reset), and keys of the
-            # worker, which have been validated with the worker.
-            for written, values in ((layers, expanded), (consumer_layers, consumer)):
+            # A job reads properties of its consumer too (auto.offset.reset), of its producer
+            # (max.request.size), and keys of the worker, which have been validated with the worker.
+            for written, values in (
+                (layers, expanded),
+                (consumer_layers, consumer),
+                (producer_layers, producer),
+            ):
                 if fault.key in written:
                     shown = redact_fault(fault, written.props, values)
                     self._faults.add(location, written, shown, fault.key, is_start=True)

@@ -12,6 +12,7 @@ from sparkmirror.config.client_configs import (
 from sparkmirror.config.definition import override_policy
 from sparkmirror.config.definition.override_policy import policy_faults
 from sparkmirror.config.definition.value_types import ParsedValue
+from sparkmirror.config.event_hubs import event_hubs_notice
 from sparkmirror.config.files.deprecated_keys import IGNORED_KEYS
 from sparkmirror.config.files.worker_file import WorkerFile
 from sparkmirror.config.notices import Notice, NoticeKind
@@ -102,6 +103,9 @@ def add_worker_file_findings(
         for key in DISTRIBUTED.keys_with_repeated_items(expansion.values)
     )
     findings.add_notices(_unused_key_notices(worker))
+    producer = worker_producer_config(expansion.values, {})
+    if notice := event_hubs_notice(producer, BOOTSTRAP_SERVERS_KEY, None):
+        findings.add_notices([notice])
 
 
 def _faults(config: Mapping[str, str]) -> Iterator[ConfigFault]:

@@ -12,6 +12,9 @@ from concurrent.futures import Future
 from functools import partial
 from typing import TypeVar
 
+from sparkmirror.config.definition.connector_config_validation import CONNECTOR_CLASS
+from sparkmirror.config.definition.plugins import find_connector
+from sparkmirror.config.definition.value_types import trim
 from sparkmirror.connect.connector_task_id import ConnectorTaskId
 from sparkmirror.connect.distributed.worker_group import WorkerGroup
 from sparkmirror.connect.herder import worker_health
@@ -257,9 +260,15 @@ class HerderParts:
             worker_id=self.settings.worker_id,
             assignment=self.group.member.assignment(),
             statuses={status.name: status for status in statuses},
+            classes={name: self._class_name(name) for name in names},
             connector_startups=_startup_summary(connectors),
             task_startups=_startup_summary(tasks),
         )
+
+    def _class_name(self, name: str) -> str:
+        config = self.config_requests.stored_config(name) or {}
+        plugin = find_connector(trim(config.get(CONNECTOR_CLASS) or ""))
+        return plugin.class_name if plugin else ""
 
     def _find_status(self, name: str) -> ConnectorStateInfo | None:
         try:

@@ -33,6 +33,8 @@ class MirrorPartitionStatus:
     bytes: int
     reason: str
     """Why it makes no progress; empty if it does, or if the operator paused or stopped it."""
+    delivery: str = ""
+    """sequenced, exactly-once or at-least-once; empty while it is unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +67,8 @@ class HerderFigures:
     """None if the worker is no member of its group."""
     statuses: Mapping[str, ConnectorStateInfo] = field(default_factory=dict)
     """The connectors of the whole group that have a status, by name."""
+    classes: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The full class names of these connectors, by name."""
     connector_startups: StartupSummary = StartupSummary()
     task_startups: StartupSummary = StartupSummary()
 

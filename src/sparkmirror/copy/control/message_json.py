@@ -17,6 +17,7 @@ from sparkmirror.copy.control.messages import (
     ProgressReport,
 )
 from sparkmirror.copy.lease import Lease
+from sparkmirror.copy.record_ages import RecordAges
 from sparkmirror.copy.transactional_producer_config import TransactionalProducer
 from sparkmirror.errors import MirrorError
 
@@ -79,6 +80,7 @@ def _from_json(kind: type[Any], value: dict[str, Any]) -> dict[str, Any]:
             key: LeaseProgress(**dict(zip(_PROGRESS_FIELDS, values, strict=True)))
             for key, values in value["progress"].items()
         }
+        value["ages"] = {key: RecordAges.from_json(ages) for key, ages in value["ages"].items()}
     return value
 
 

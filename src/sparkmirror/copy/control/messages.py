@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from sparkmirror.copy.lease import Lease
+from sparkmirror.copy.record_ages import RecordAges
 from sparkmirror.copy.transactional_producer_config import TransactionalProducer
 
 
@@ -46,6 +47,12 @@ class LeaseEndReason(enum.StrEnum):
     """The target refuses a record: too large, damaged, a timestamp out of bounds."""
     NOT_AUTHORIZED = "not-authorized"
     """An ACL is missing on the source or the target."""
+    CODEC_REFUSED = "codec-refused"
+    """The target refuses the codec of a batch; see `LeaseEnded.refused_codec`."""
+
+
+NO_CODEC = 0
+"""The number of the codec that no target refuses: no compression."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +83,10 @@ class LeaseProgress:
     held_reason: str = ""
     leader_epoch: int = -1
     """Leader epoch of the last fetched batch."""
+    active: int = 0
+    """Records that are fetched and not acknowledged."""
+    queued_bytes: int = 0
+    """Their bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,11 +98,14 @@ class ProgressReport:
     runs: list[tuple[str, int, int, int]] = field(default_factory=list)
     lanes: dict[str, dict[str, int]] = field(default_factory=dict)
     bytes: dict[str, int] = field(default_factory=dict)
+    ages: dict[str, RecordAges] = field(default_factory=dict)
+    suppressed: dict[str, int] = field(default_factory=dict)
+    """Records that are not sent again, because the target has them."""
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing has changed since the last report, so that it only renews the lease."""
-        return not (self.progress or self.runs or self.lanes or self.bytes)
+        return not (self.progress or self.runs or self.lanes or self.bytes or self.suppressed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +121,8 @@ class LeaseEnded:
     records: int
     is_clean: bool
     """Whether the outcome of everything sent is known."""
+    refused_codec: int = NO_CODEC
+    """The number of the codec that the target refuses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

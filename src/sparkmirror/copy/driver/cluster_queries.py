@@ -5,11 +5,18 @@ Blocks; belongs to the conductor's thread.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sparkmirror.config.client_configs import WORKER_PRODUCER_PREFIX
-from sparkmirror.copy.client_config_resolver import resolve_client
+from sparkmirror.config.event_hubs import event_hubs_defaults
+from sparkmirror.copy.client_config_resolver import (
+    resolve_client,
+    resolve_producer_limits,
+    resolve_properties,
+)
+from sparkmirror.copy.producer_limits import ProducerLimits
 from sparkmirror.copy.settings import CopySettings
 from sparkmirror.errors import ClusterError, ClusterUnavailable, UnsupportedByBroker
 from sparkmirror.model import TopicPartition
@@ -26,7 +33,13 @@ from sparkmirror.wire.protocol.topics.offsets import (
     list_offsets,
     offset_for_leader_epoch,
 )
-from sparkmirror.wire.protocol.topics.topic_log_config import describe_topic_log_configs
+from sparkmirror.wire.protocol.topics.topic_log_config import (
+    DEFAULT_MAX_MESSAGE_BYTES,
+    TopicLogConfig,
+    describe_topic_log_configs,
+)
+
+log = logging.getLogger(__name__)
 
 QUERY_TIMEOUT_S = 3.0
 """The limit for partitions without a leader: all others wait as long. They are queried again."""
@@ -62,10 +75,22 @@ class ClusterQueries:
     target: Router
     read_committed: bool
     metadata_timeout_s: float = FIRST_METADATA_TIMEOUT_S
+    producer: ProducerLimits = ProducerLimits()
+    transactional_id: str = ""
+    """The longest transactional id of the tasks; empty without transactions."""
+    _has_no_configs: bool = False
+    """Whether it was said that the target describes no configs."""
 
     @classmethod
-    def create(cls, settings: CopySettings) -> ClusterQueries:
-        """Create the routers; sends no request."""
+    def create(cls, settings: CopySettings, transactional_id: str = "") -> ClusterQueries:
+        """Create the routers; sends no request. Raises ConfigError."""
+        target = resolve_properties(settings.target_alias, settings.target)
+        if applied := event_hubs_defaults(target):
+            log.info(
+                "%s is Azure Event Hubs: its producer uses %s, because no key sets it otherwise",
+                settings.target_alias,
+                ", ".join(f"{key}={value}" for key, value in applied.items()),
+            )
         return cls(
             Router(*resolve_client(settings.source_alias, settings.source, settings.client_id)),
             Router(
@@ -77,6 +102,8 @@ class ClusterQueries:
                 )
             ),
             settings.read_committed,
+            producer=resolve_producer_limits(settings.target_alias, settings.target),
+            transactional_id=transactional_id,
         )
 
     def find_topics(self, sources: Iterable[str], targets: Iterable[str]) -> None:
@@ -156,16 +183,47 @@ class ClusterQueries:
         return {name: _topic_id_hex(known.topics.get(name)) for name in wanted}
 
     def target_limits(self, topics: Iterable[str]) -> dict[str, TargetLimits | ErrorCode]:
-        """Return the limits of remote topics."""
+        """Return the limits of remote topics.
+
+        A target that cannot describe configs is taken to have Kafka's default values.
+        """
+        wanted = set(topics)
+        try:
+            described = describe_topic_log_configs(self.target, wanted)
+        except UnsupportedByBroker as error:
+            self._warn_without_configs(str(error))
+            return {name: self._limits(name, TopicLogConfig()) for name in wanted}
+        refused = [one.code for one in described.values() if one.code.is_unsupported]
+        if refused:
+            self._warn_without_configs(f"{self.target.cluster}: DescribeConfigs: {refused[0]}")
         return {
-            name: TargetLimits(
-                max_message_bytes=outcome.value.max_message_bytes,
-                log_append_time=outcome.value.log_append_time,
-            )
-            if outcome.value
-            else outcome.code
-            for name, outcome in describe_topic_log_configs(self.target, set(topics)).items()
+            name: self._limits(name, one.value or TopicLogConfig())
+            if one.value or one.code.is_unsupported
+            else one.code
+            for name, one in described.items()
         }
+
+    def _limits(self, topic: str, config: TopicLogConfig) -> TargetLimits:
+        return TargetLimits(
+            max_message_bytes=config.max_message_bytes,
+            max_produce_bytes=self.producer.max_produce_bytes(
+                topic, self.target.client.client_id, self.transactional_id
+            ),
+            log_append_time=config.log_append_time,
+            codecs=self.producer.codecs,
+            fallback_codec=self.producer.fallback_codec,
+        )
+
+    def _warn_without_configs(self, reason: str) -> None:
+        if not self._has_no_configs:
+            self._has_no_configs = True
+            log.warning(
+                "%s. The configs of remote topics are unknown: batches are made for Kafka's"
+                " default max.message.bytes, %d; set max.request.size of the target's producer"
+                " if the target accepts less",
+                reason,
+                DEFAULT_MAX_MESSAGE_BYTES,
+            )
 
 
 def combined_error(errors: Sequence[ClusterError]) -> ClusterError:

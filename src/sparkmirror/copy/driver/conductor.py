@@ -41,6 +41,10 @@ from sparkmirror.copy.driver.cluster_queries import ClusterQueries
 from sparkmirror.copy.driver.conductor_retry import ConductorRetry
 from sparkmirror.copy.driver.fencing.doubtful_partition_resolver import DoubtfulPartitionResolver
 from sparkmirror.copy.driver.fencing.fence import DriverFenced, PartitionFencer
+from sparkmirror.copy.driver.fencing.producer_support import (
+    ProducerSupport,
+    require_transactions,
+)
 from sparkmirror.copy.driver.fencing.takeover import Takeover
 from sparkmirror.copy.driver.fencing.transactional_id_fencing import TransactionalIdFencing
 from sparkmirror.copy.driver.fencing.transactional_takeover import TransactionalTakeover
@@ -86,7 +90,10 @@ class Conductor:
         self._events = EventLog()
         self._snapshots = SnapshotCache()
         self._pending_receipts = LostAttemptReceipts(lambda: time.time_ns() // 1_000_000)
-        self._clusters = ClusterQueries.create(job.settings)
+        longest_id = f"{job.group_id}-{job.connector}-{job.task_count}"
+        self._clusters = ClusterQueries.create(
+            job.settings, longest_id if job.is_exactly_once else ""
+        )
         self._transactional_ids = TransactionalIdFencing(self._clusters.target, job)
         write = self._transactional_ids.write_entries if job.is_exactly_once else None
         conductor_id = secrets.token_hex(8) if job.is_shared else ""
@@ -102,6 +109,8 @@ class Conductor:
         fences = PartitionFencer(
             self._clusters.target, f"{job.group_id}-{job.connector}", self._membership
         )
+        self._fences = fences
+        self._published_support = ProducerSupport()
         self._resume_points = ResumePointFinder(job, self._clusters, fences)
         self._lease_granter = LeaseGranter(
             self._clusters,
@@ -169,6 +178,8 @@ class Conductor:
             {tracked.source.topic for tracked in self._partitions.values()},
             {tracked.target.topic for tracked in self._partitions.values()},
         )
+        if self.job.is_exactly_once:
+            require_transactions(self._fences.support, self.job.settings.target_alias)
         self._ledger_cache.load()
         if self.job.is_exactly_once or self._ledger_cache.has_transactional_entries:
             self._fence_all()
@@ -371,10 +382,14 @@ class Conductor:
         try:
             if self._membership.is_valid():
                 self._work(now)
-            elif now < self._probe_at:
+                self._publish_support()
+                self._problem.on_success()
+                return
+            with self._lock:
+                self._task_events.revoke_unfenceable()
+            if now < self._probe_at:
                 return  # the error of the last probe stands
-            else:
-                self._probe_target(now)
+            self._probe_target(now)
             self._problem.on_success()
         except DriverFenced as error:
             if not self._membership.is_required:
@@ -398,6 +413,17 @@ class Conductor:
             self._progress.flush(self._partitions.values())
             self._ledger_cache.flush(self._partitions.values())
             self._flush_at = now + self.job.flush_interval_s
+
+    def _publish_support(self) -> None:
+        """Say once what the target lacks, with the first partition of the job."""
+        support = self._fences.known_support
+        if support == self._published_support:
+            return
+        self._published_support = support
+        with self._lock:
+            if support.event and self._partitions:
+                kind, text = support.event
+                self._events.publish(kind, min(self._partitions.values(), key=_source_of), text)
 
     def _give_back(self) -> None:
         """Close the entries of partitions that left the job, for their next owner; forget them."""
@@ -435,3 +461,7 @@ class Conductor:
                 )
             if waiting:
                 self._lease_granter.grant(attempt, waiting, now, self._lock)
+
+
+def _source_of(tracked: TrackedPartition) -> TopicPartition:
+    return tracked.source

@@ -5,6 +5,7 @@ closed                             waiting: the next owner continues
 out-of-range, source-gone,         held, then waiting with a new resume point; doubtful if the
 target-gone                        last transaction is doubtful
 refused, not-authorized            held; the limits of the remote topic are queried again
+codec-refused                      waiting; later leases have another codec
 ambiguous, fenced                  waiting after a clean end, else doubtful
 """
 
@@ -32,5 +33,10 @@ def lease_end_action(reason: LeaseEndReason, *, is_transaction_doubtful: bool) -
             return LeaseEndAction.NOTHING if is_transaction_doubtful else LeaseEndAction.REOPEN
         case LeaseEndReason.REFUSED | LeaseEndReason.NOT_AUTHORIZED:
             return LeaseEndAction.RETRY
-        case LeaseEndReason.CLOSED | LeaseEndReason.AMBIGUOUS | LeaseEndReason.FENCED:
+        case (
+            LeaseEndReason.CLOSED
+            | LeaseEndReason.AMBIGUOUS
+            | LeaseEndReason.FENCED
+            | LeaseEndReason.CODEC_REFUSED
+        ):
             return LeaseEndAction.NOTHING

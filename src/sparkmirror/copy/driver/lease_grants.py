@@ -33,6 +33,7 @@ from sparkmirror.copy.driver.task_attempts import TaskAttempt
 from sparkmirror.copy.driver.tracked_partition import UNKNOWN_END, LeaseState, TrackedPartition
 from sparkmirror.copy.job import DataLossPolicy
 from sparkmirror.copy.settings import target_limits_to_json
+from sparkmirror.wire.batch.compression import CompressionType
 from sparkmirror.wire.batch.target_limits import TargetLimits
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 
@@ -120,6 +121,21 @@ class LeaseGranter:
     def invalidate_limits(self, topic: str) -> None:
         """Query the limits of a remote topic again before the next grant."""
         self._limits.pop(topic, None)
+
+    def avoid_codec(self, number: int, reason: str) -> None:
+        """Send no batch with this codec in later leases. Logs the first refusal of a codec."""
+        codec = CompressionType.for_id(number)
+        producer = self._clusters.producer
+        if codec not in producer.codecs:
+            return
+        self._clusters.producer = producer.without(codec)
+        self._limits.clear()
+        log.warning(
+            "%s. Batches compressed with %s are sent with %s from now on",
+            reason,
+            codec.config_name,
+            self._clusters.producer.fallback_codec.config_name,
+        )
 
     def _grant(
         self,

@@ -30,6 +30,7 @@ from dataclasses import replace
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
 from sparkmirror.copy.lease import NO_TASK, Lease
 from sparkmirror.copy.ledger import Ledger, LedgerEntry, entry_for_lease
+from sparkmirror.copy.offset_commits import OffsetCommitTimer
 from sparkmirror.model import TopicPartition
 
 WriteTaskEntries = Callable[[int, Mapping[TopicPartition, LedgerEntry]], None]
@@ -51,6 +52,7 @@ class LedgerCache:
         `conductor` is the id of this conductor if it shares the connector with others.
         """
         self.conductor = conductor
+        self.commit_timer = OffsetCommitTimer()
         self._ledger = ledger
         self._write_in_transaction = write
         self._lock = lock
@@ -194,7 +196,9 @@ class LedgerCache:
         if not entries:
             return frozenset()
         self._uncertain |= entries.keys()
-        self._write(entries, {tracked.source: self.guarding_task(tracked) for tracked in leases})
+        tasks = {tracked.source: self.guarding_task(tracked) for tracked in leases}
+        with self.commit_timer.measure():
+            self._write(entries, tasks)
         self._uncertain -= entries.keys()
         self.entries |= entries
         with self._lock:

@@ -11,8 +11,9 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from sparkmirror.copy.control.messages import (
     ControlMessage,
@@ -47,6 +48,8 @@ from sparkmirror.model import TopicPartition
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 
 @dataclass(slots=True, kw_only=True)
 class TaskEventHandler:
@@ -63,6 +66,7 @@ class TaskEventHandler:
     attempts: TaskAttempts = field(default_factory=TaskAttempts)
     is_draining: bool = False
     _lanes: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    _lost_attempts: int = 0
 
     @property
     def job(self) -> CopyJob:
@@ -87,6 +91,8 @@ class TaskEventHandler:
             ),
             lanes={topic: dict(counts) for topic, counts in self._lanes.items()},
             events=self.events.latest(),
+            lost_attempts=self._lost_attempts,
+            commits=self.ledger_cache.commit_timer.commits,
         )
 
     def silent_attempts(self, now: float) -> set[Hello]:
@@ -135,28 +141,26 @@ class TaskEventHandler:
         """Apply only what operators see of a report; `on_message` applies all of it later."""
         if attempt := self.attempts.find(hello):
             attempt.last_message_at = time.monotonic()
-        for key, progress in report.progress.items():
-            tracked = self._partition_owned_by(hello, key)
-            if tracked:
-                tracked.show_progress(progress)
+        for tracked, progress in self._owned(hello, report.progress):
+            tracked.show_progress(progress)
 
     def _on_report(self, hello: Hello, report: ProgressReport) -> None:
         for topic, counts in report.lanes.items():
             self._lanes[topic].update(counts)
-        for key, progress in report.progress.items():
-            tracked = self._partition_owned_by(hello, key)
-            if tracked:
-                tracked.on_progress(progress)
+        for tracked, progress in self._owned(hello, report.progress):
+            tracked.on_progress(progress)
         for key, source_first, target_first, length in report.runs:
-            tracked = self._partition_owned_by(hello, key)
-            if tracked:
-                tracked.add_run(source_first, target_first, length)
+            owned = self._partition_owned_by(hello, key)
+            if owned:
+                owned.add_run(source_first, target_first, length)
                 run = OffsetRun(source_first, target_first, length)
-                self.progress.on_copied(tracked.source, run)
-        for key, size in report.bytes.items():
-            tracked = self._partition_owned_by(hello, key)
-            if tracked:
-                tracked.bytes += size
+                self.progress.on_copied(owned.source, run)
+        for tracked, size in self._owned(hello, report.bytes):
+            tracked.bytes += size
+        for tracked, ages in self._owned(hello, report.ages):
+            tracked.ages.add(ages)
+        for tracked, records in self._owned(hello, report.suppressed):
+            tracked.suppressed += records
 
     def _on_lease_ended(self, hello: Hello, ended: LeaseEnded) -> None:
         tracked = self._partition_owned_by(hello, ended.partition)
@@ -165,12 +169,15 @@ class TaskEventHandler:
         now = time.monotonic()
         tracked.advance_to(ended.position, ended.expected, ended.records)
         self.pending_receipts.add(hello, tracked)
-        tracked.release(clean=ended.is_clean, now=now)
+        tracked.release(clean=ended.is_clean, now=now, is_given_back=True)
         if tracked.is_transactional:
             self._on_transactional_end(hello, tracked)
         elif ended.reason is LeaseEndReason.FENCED and self.job.is_shared:
             tracked.renewals_needed = self.membership.renewals_after_fence()
         if ended.reason is LeaseEndReason.CLOSED:
+            return
+        if ended.reason is LeaseEndReason.CODEC_REFUSED:
+            self.lease_granter.avoid_codec(ended.refused_codec, ended.message)
             return
         if ended.message != tracked.last_event_text:
             self.events.publish(ended.reason.value, tracked, ended.message)
@@ -198,6 +205,7 @@ class TaskEventHandler:
         if attempt is None:
             return
         self.attempts.remove(hello)
+        self._lost_attempts += 1
         attempt.abort(reason)
         now = time.monotonic()
         owned = [tracked for tracked in self.partitions.values() if tracked.owner == hello]
@@ -251,6 +259,13 @@ class TaskEventHandler:
         for attempt in self.attempts.silent_since(now - timeout_s):
             self.on_attempt_lost(attempt.hello, f"no message for {timeout_s:.0f} s")
 
+    def _owned(self, hello: Hello, by_key: Mapping[str, T]) -> Iterator[tuple[TrackedPartition, T]]:
+        """Yield the values of the partitions that an attempt owns."""
+        for key, value in by_key.items():
+            tracked = self._partition_owned_by(hello, key)
+            if tracked:
+                yield tracked, value
+
     def _partition_owned_by(self, hello: Hello, key: str) -> TrackedPartition | None:
         tracked = self.partitions.get(TopicPartition.parse(key))
         return tracked if tracked and tracked.owner == hello else None
@@ -297,6 +312,23 @@ class TaskEventHandler:
             ]
             if moved:
                 attempt.send(RevokeLeases(partitions=moved))
+
+    def revoke_unfenceable(self) -> None:
+        """Ask for all leases without a producer id.
+
+        For a worker that is not a member of its group: another one may own the partitions, and no
+        fence stops the tasks of this one.
+        """
+        for attempt in self.attempts.active():
+            owned = [
+                str(tracked.source)
+                for tracked in self.partitions.values()
+                if tracked.owner == attempt.hello
+                and tracked.lease
+                and not tracked.lease.is_idempotent
+            ]
+            if owned:
+                attempt.send(RevokeLeases(partitions=owned))
 
     def set_rate(self, bytes_per_s: int) -> None:
         """Limit every task, including attempts that connect later."""

@@ -16,6 +16,7 @@ from sparkmirror.backoff import Backoff
 from sparkmirror.copy.control.messages import Hello, LeaseProgress
 from sparkmirror.copy.lease import NO_TASK, Lease
 from sparkmirror.copy.receipt import Receipt
+from sparkmirror.copy.record_ages import ReportedAges
 from sparkmirror.copy.snapshot import PartitionView
 from sparkmirror.errors import RunMapConflict
 from sparkmirror.mirror.offsets.run_map_segments import SegmentedRunMap
@@ -56,6 +57,15 @@ class TrackedPartition:
     """Bytes copied since the driver started, from reports of tasks."""
     copied: int = 0
     """Records copied since the driver started, from reports of tasks."""
+    suppressed: int = 0
+    """Records that were not sent again since the driver started: the target had them already."""
+    active: int = 0
+    """Records that its owner has fetched, and the target has not acknowledged."""
+    queued_bytes: int = 0
+    """Their bytes."""
+    newest_ms: int = -1
+    """The largest timestamp that the target has acknowledged; -1 while it is unknown."""
+    ages: ReportedAges = field(default_factory=ReportedAges)
     reason: str = ""
     held_until: float = 0.0
     runs: SegmentedRunMap = field(default_factory=SegmentedRunMap)
@@ -66,6 +76,8 @@ class TrackedPartition:
     is_repositioned: bool = False
     """Whether `seek` moved the position: the end of the target log then says nothing about it."""
     doubtful_since: float = 0.0
+    is_given_back: bool = False
+    """Whether its last owner has returned the lease, and so writes nothing more."""
     waiting_since: float = 0.0
     """When it lost its last owner, or when both logs were last queried."""
     may_have_hanging_transaction: bool = True
@@ -147,6 +159,8 @@ class TrackedPartition:
     def show_progress(self, progress: LeaseProgress) -> None:
         """Apply only what operators see of a report of its owner: the end and the reason."""
         self.set_end(progress.end_offset)
+        self.active, self.queued_bytes = progress.active, progress.queued_bytes
+        self.newest_ms = max(self.newest_ms, progress.max_timestamp_ms)
         self.reason = progress.held_reason
 
     def set_end(self, end_offset: int) -> None:
@@ -185,12 +199,13 @@ class TrackedPartition:
             bytes=self.bytes - size,
         )
 
-    def release(self, *, clean: bool, now: float) -> None:
+    def release(self, *, clean: bool, now: float, is_given_back: bool = False) -> None:
         """Take it from its owner: WAITING after a clean end, else DOUBTFUL.
 
         A clean end makes it dirty: the ledger must store that the entry is closed.
         """
-        self.owner = None
+        self.is_given_back = is_given_back
+        self.owner, self.active, self.queued_bytes = None, 0, 0
         self.state = LeaseState.WAITING if clean else LeaseState.DOUBTFUL
         self.is_dirty = self.is_dirty or clean
         self.may_have_hanging_transaction = self.may_have_hanging_transaction or not clean
@@ -235,6 +250,12 @@ class TrackedPartition:
         """Set the lease that the next owner gets; the state becomes WAITING."""
         self.lease, self.state, self.owner = lease, LeaseState.WAITING, None
         self.is_dirty, self.is_repositioned, self.needs_resume_point = True, False, False
+
+    def continue_after(self, lease: Lease) -> None:
+        """Set the lease after a takeover; the records that it found on the target count."""
+        assert self.lease is not None
+        self.suppressed += max(lease.records - self.lease.records, 0)
+        self.set_lease(lease)
 
     def set_grantor(self, conductor: str, task: int) -> None:
         """Set which conductor grants the lease to which task, if several share the connector."""
@@ -302,6 +323,12 @@ class TrackedPartition:
             records=self.lease.records if self.lease else 0,
             bytes=self.bytes,
             copied=self.copied,
+            suppressed=self.suppressed,
+            active=self.active,
+            queued_bytes=self.queued_bytes,
+            newest_ms=self.newest_ms,
+            ages=self.ages.summarize(),
             reason=next(filter(None, reasons), ""),
             halted=self.is_halted,
+            delivery=self.lease.delivery.value if self.lease else "",
         )

@@ -10,10 +10,12 @@ No I/O. Retains the fetch response once for every pending batch whose bytes are 
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from sparkmirror.copy.record_ages import AgeCounter
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
 from sparkmirror.copy.task.produce.pending_batch import PendingBatch
 from sparkmirror.errors import BatchError
@@ -59,6 +61,9 @@ class BatchConverter:
     lanes: Counter[LaneReason] = field(default_factory=Counter)
     leader_epoch: int = NO_EPOCH
     """Leader epoch of the last batch. By it the source detects that its log was truncated."""
+    ages: AgeCounter = field(default_factory=AgeCounter)
+    """The ages of the records queued since the last report."""
+    clock: Callable[[], float] = time.time
     _small: list[SmallBatch] = field(default_factory=list)
     """Consecutive small batches, not queued yet; empty between two calls of `convert`."""
     _small_bytes: int = 0
@@ -76,6 +81,24 @@ class BatchConverter:
         aborted: Sequence[AbortedTransaction],
     ) -> UncopyableRecord | None:
         """Queue what can be copied, in order; return the first record that cannot be, if any."""
+        batches, expected = len(queue.ready), queue.next_expected
+        uncopyable = self._queue_batches(queue, frame, records, aborted)
+        if len(queue.ready) > batches:
+            first, last = queue.ready[batches].header, queue.ready[-1].header
+            count = queue.next_expected - expected
+            now_ms = int(self.clock() * 1000)
+            oldest_ms = min(first.base_timestamp, last.base_timestamp)
+            newest_ms = max(first.max_timestamp, last.max_timestamp)
+            self.ages.add(oldest_ms, newest_ms, count, now_ms)
+        return uncopyable
+
+    def _queue_batches(
+        self,
+        queue: PartitionQueue,
+        frame: ResponseFrame,
+        records: memoryview,
+        aborted: Sequence[AbortedTransaction],
+    ) -> UncopyableRecord | None:
         filter_ = AbortedTransactionFilter(aborted if self.read_committed else ())
         old: list[BatchSpan] = []
         try:
@@ -141,7 +164,7 @@ class BatchConverter:
         header = small.header
         if self._small and not (
             is_consecutive(self._small[-1].header, header)
-            and fits_in_merged(self._small_bytes, header, self.limits.max_message_bytes)
+            and fits_in_merged(self._small_bytes, header, self.limits.max_batch_bytes)
         ):
             self._merge_small(queue, frame)
         self._small.append(small)
@@ -172,7 +195,9 @@ class BatchConverter:
     ) -> UncopyableRecord | None:
         for piece in reopen_batch(header, batch, queue.next_fetch_offset, self.limits):
             if isinstance(piece, OversizedRecord):
-                return UncopyableRecord(offset=piece.source_offset, reason=_too_large(piece))
+                return UncopyableRecord(
+                    offset=piece.source_offset, reason=_too_large(piece, self.limits)
+                )
             first, length = piece.runs[-1]
             spans = tuple((run.first_source_offset, run.length) for run in piece.runs)
             body = memoryview(piece.batch)
@@ -220,8 +245,11 @@ def _no_release() -> None:
     """No-op: a rewritten batch has memory of its own, not a view into a fetch response."""
 
 
-def _too_large(record: OversizedRecord) -> str:
+def _too_large(record: OversizedRecord, limits: TargetLimits) -> str:
+    limited_by = "the remote topic allows; raise its max.message.bytes"
+    if limits.is_bound_by_request:
+        limited_by = "a request of the target's producer can hold; raise its max.request.size"
     return (
         f"the record at offset {record.source_offset} needs {record.size} bytes, more than the"
-        f" {record.limit} that the remote topic allows; raise its max.message.bytes"
+        f" {record.limit} that {limited_by}"
     )

@@ -96,6 +96,11 @@ class ClusterConnections:
         self._retry_at = 0.0
         self._backoff = Backoff()
 
+    @property
+    def client_id(self) -> str:
+        """The client id in every request."""
+        return self._client.client_id
+
     def add_topic(self, topic: str) -> None:
         """Include the topic in metadata requests from now on."""
         if topic not in self._topics:

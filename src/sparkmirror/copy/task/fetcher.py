@@ -272,7 +272,7 @@ class Fetcher:
         self.invalidate_brokers()
         end = lease_end_for_fetch_error(partition.source, partition.queue.next_fetch_offset, code)
         if end:
-            partition.end_after_queue(*end)
+            partition.end_after_queue(end.reason, end.message)
             partition.end_offset = UNKNOWN_END_OFFSET
         else:
             partition.fetch_backoff.start(f"source: {code}", now)

@@ -15,10 +15,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sparkmirror.backoff import Backoff
-from sparkmirror.copy.control.messages import LeaseEndReason, LeaseProgress
+from sparkmirror.copy.control.messages import NO_CODEC, LeaseEndReason, LeaseProgress
+from sparkmirror.copy.record_ages import AgeCounter, RecordAges
 from sparkmirror.copy.task.batch_converter import BatchConverter
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
 from sparkmirror.model import TopicPartition
+from sparkmirror.wire.protocol.produce import partition_overhead
 
 UNKNOWN_END_OFFSET = -1
 
@@ -52,6 +54,8 @@ class ProgressValues(NamedTuple):
     max_timestamp_ms: int
     held_reason: str
     leader_epoch: int
+    active: int
+    queued_bytes: int
 
     def to_progress(self) -> LeaseProgress:
         """Return the message's part of the partition."""
@@ -87,6 +91,10 @@ class LeasedPartition:
     """The end of the source's log, as far as it may be read; -1 before the first fetch."""
     max_timestamp_ms: int = -1
     """Largest timestamp acknowledged."""
+    latencies: AgeCounter = field(default_factory=AgeCounter)
+    """The ages of the records acknowledged since the last report."""
+    suppressed: int = 0
+    """Records that a check found on the target since the last report: they are not sent again."""
     preferred_read_replica: int | None = None
     """The broker from which the source wants us to fetch, because it is in our rack."""
     needs_sequence_check: bool = False
@@ -97,18 +105,23 @@ class LeasedPartition:
     send_backoff: PartitionBackoff = field(default_factory=PartitionBackoff)
     end_reason: LeaseEndReason | None = None
     end_message: str = ""
+    refused_codec: int = NO_CODEC
+    """The codec that the target refused, by its number."""
     _sends_queue_first: bool = False
     """Whether queued batches are still sent before the lease ends."""
     source: TopicPartition = field(init=False)
     target: TopicPartition = field(init=False)
     key: str = field(init=False)
     """The source partition as control messages name it."""
+    produce_overhead: int = field(init=False)
+    """The most bytes that it adds to a Produce request besides its batch."""
     source_topic_id: str = field(init=False)
     target_topic_id: str = field(init=False)
 
     def __post_init__(self) -> None:
         lease = self.queue.lease
         self.source, self.target, self.key = lease.source, lease.target, str(lease.source)
+        self.produce_overhead = partition_overhead(lease.target.topic)
         self.source_topic_id, self.target_topic_id = lease.source_topic_id, lease.target_topic_id
 
     @property
@@ -143,6 +156,22 @@ class LeasedPartition:
             and self.end_reason is None
         )
 
+    @property
+    def has_ages(self) -> bool:
+        """Whether records were fetched or acknowledged since the last call of `pop_ages`."""
+        return bool(self.latencies.records or self.converter.ages.records)
+
+    def pop_ages(self) -> RecordAges:
+        """Return the ages since the last call."""
+        ages = RecordAges(self.converter.ages.summarize(), self.latencies.summarize())
+        self.converter.ages, self.latencies = AgeCounter(), AgeCounter()
+        return ages
+
+    def pop_suppressed(self) -> int:
+        """Return the records that were not sent again since the last call."""
+        records, self.suppressed = self.suppressed, 0
+        return records
+
     def close(self) -> None:
         """End the lease when the batches that were sent are acknowledged."""
         if self.end_reason is None:
@@ -154,13 +183,14 @@ class LeasedPartition:
         if self.end_reason is None:
             self.end_reason, self.end_message, self._sends_queue_first = reason, message, True
 
-    def end_now(self, reason: LeaseEndReason, message: str) -> None:
+    def end_now(self, reason: LeaseEndReason, message: str, refused_codec: int = NO_CODEC) -> None:
         """End the lease when no open request has its batches: nothing more can be sent.
 
         The first reason stays, except one that only waited for the queue to be sent.
         """
         if self.can_send:
             self.end_reason, self.end_message, self._sends_queue_first = reason, message, False
+            self.refused_codec = refused_codec
 
     def known_end(self, position: int, brokers: BrokerReachability) -> int:
         """Return the end of the source's log, or -1 if it is unknown now.
@@ -195,4 +225,6 @@ class LeasedPartition:
             or self.send_backoff.reason
             or self.fetch_backoff.reason,
             self.converter.leader_epoch,
+            queue.next_expected - queue.expected,
+            queue.queued_bytes,
         )

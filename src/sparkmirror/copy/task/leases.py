@@ -121,6 +121,7 @@ class TaskLeases:
                 expected=lease.expected,
                 records=lease.records,
                 is_clean=is_clean,
+                refused_codec=partition.refused_codec,
             )
         )
 

@@ -39,9 +39,11 @@ class ReceiptCollector:
         last = runs[-1]
         receipt.source_last = last.source_first + last.length - 1
         receipt.target_last = last.target_first + last.length - 1
-        receipt.records += batch.record_count
-        receipt.bytes += batch.size
-        receipt.last_ms = max(receipt.last_ms, batch.max_timestamp_ms)
+        header = batch.header
+        receipt.records += header.record_count
+        receipt.bytes += header.size
+        if header.max_timestamp > receipt.last_ms:
+            receipt.last_ms = header.max_timestamp
 
     def count_lanes(self, source: TopicPartition, lanes: Mapping[str, int]) -> None:
         """Add batch counts by the reason of their lane."""

@@ -102,6 +102,8 @@ class TaskReporter:
             runs=counts.runs,
             lanes=self._pop_lanes(partitions),
             bytes=dict(counts.bytes),
+            ages={p.key: p.pop_ages() for p in partitions if p.has_ages},
+            suppressed={p.key: p.pop_suppressed() for p in partitions if p.suppressed},
         )
 
     def _send(self, report: ProgressReport) -> None:

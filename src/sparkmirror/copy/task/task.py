@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from typing import Self
 
 from sparkmirror.config.client_configs import WORKER_PRODUCER_PREFIX
-from sparkmirror.copy.client_config_resolver import resolve_client
+from sparkmirror.copy.client_config_resolver import resolve_client, resolve_producer_limits
 from sparkmirror.copy.control.connection import ControlConnection
 from sparkmirror.copy.control.handshake import ControlProtocol
 from sparkmirror.copy.control.messages import ControlMessage, Hello, TaskDone
@@ -87,7 +87,11 @@ class CopyTask:
             settings.report_interval_s, connection.send, self._reachability
         )
         self.sender = Sender(
-            self.target, self.reporter, settings.max_in_flight, settings.produce_timeout_s
+            self.target,
+            self.reporter,
+            settings.max_in_flight,
+            settings.produce_timeout_s,
+            resolve_producer_limits(settings.target_alias, settings.target).max_request_size,
         )
         self.fetcher = Fetcher(
             self.source,

@@ -32,6 +32,10 @@ from sparkmirror.errors import MirrorError
 log = logging.getLogger(__name__)
 
 STATUS_INTERVAL_S = 1.0
+PAUSE_PER_STATUS = 4.0
+"""The driver pauses so many times as long as it writes statuses: thousands of partitions take long
+to write while their leases are granted."""
+LONGEST_PAUSE_S = 3.0
 DRAIN_CHECK_INTERVAL_S = 0.1
 DRAIN_TIMEOUT_S = 10.0
 """How long the jobs may take to drain."""
@@ -85,11 +89,16 @@ class Driver:
         self._application.set_task_count(self._task_count())
         self._application.start()
         try:
+            published_s = 0.0
             while self._phase not in (DriverPhase.STOPPED, DriverPhase.FAILED):
+                pause_s = PAUSE_PER_STATUS * published_s
+                pause_s = min(max(pause_s, STATUS_INTERVAL_S), LONGEST_PAUSE_S)
                 is_draining = self._phase is DriverPhase.DRAINING
-                self._process_commands(DRAIN_CHECK_INTERVAL_S if is_draining else STATUS_INTERVAL_S)
+                self._process_commands(DRAIN_CHECK_INTERVAL_S if is_draining else pause_s)
                 self._refresh_phase()
+                begun = time.monotonic()
                 self._publish_statuses()
+                published_s = time.monotonic() - begun
         finally:
             self._shut_down()
         return EXIT_FAILED if self._phase is DriverPhase.FAILED else 0

@@ -57,8 +57,10 @@ class DriverProcess:
 
     def write_line(self, line: bytes) -> None:
         """Write to its standard input. No-op if it has ended; `read_lines` notices that."""
+        rest = memoryview(line)
         with contextlib.suppress(BrokenPipeError, ValueError):
-            self._input.write(line)
+            while rest:  # a signal ends a write to a full pipe early
+                rest = rest[self._input.write(rest) :]
 
     def read_lines(self, remaining_s: Callable[[float], float]) -> Iterator[bytes]:
         """The lines of its standard output, until it ends or the time is up.

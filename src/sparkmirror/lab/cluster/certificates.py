@@ -1,7 +1,8 @@
 """Certificates of one cluster: its own authority, and certificates for brokers and users.
 
-All files are PEM, which both Kafka (`ssl.keystore.type=PEM`) and Python read. Tools that need a
-store get the authority as a PKCS12 trust store with the password `changeit`. Keys are elliptic
+The files are PEM, which both Kafka (`ssl.keystore.type=PEM`) and Python read. For Java programs
+that need a store there are PKCS12 stores with the password `changeit`: one with the authority, and
+one for each key, because old brokers refuse a PEM file whose key has no password. Keys are elliptic
 curve keys, because these are quick to generate. Certificates are valid for the loopback address
 only, so that a leaked key of the lab is of no use. A certificate may have a fault on request.
 """
@@ -84,6 +85,10 @@ class CertificateAuthority:
         """Return the PEM file with the key and certificate chain of a broker or user."""
         return self._directory / f"{name}.pem"
 
+    def java_key_store(self, name: str) -> Path:
+        """Return the PKCS12 store with the same content."""
+        return self._directory / f"{name}.p12"
+
     def issue(self, name: str, fault: CertificateFault | None = None) -> Path:
         """Create a key and a certificate `CN=<name>`, valid for the loopback address.
 
@@ -117,6 +122,11 @@ class CertificateAuthority:
         )
         chain = certificate.public_bytes(Encoding.PEM) + issuer.public_bytes(Encoding.PEM)
         _write_secret(self.key_store(name), _pem(key) + chain)
+        encryption = BestAvailableEncryption(STORE_PASSWORD.encode())
+        store = pkcs12.serialize_key_and_certificates(
+            name.encode(), key, certificate, [issuer], encryption
+        )
+        _write_secret(self.java_key_store(name), store)
         return self.key_store(name)
 
     @property

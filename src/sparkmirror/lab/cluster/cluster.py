@@ -37,7 +37,6 @@ from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, ListenerProtocol
 from sparkmirror.lab.cluster.provisioning import create_topics, create_users
 from sparkmirror.lab.cluster.readiness import (
     ListenerEndpoint,
-    PortInUse,
     listener_endpoints,
     wait_for_login,
     wait_until_ready,
@@ -45,8 +44,10 @@ from sparkmirror.lab.cluster.readiness import (
 from sparkmirror.lab.cluster.sasl_config import DEFAULT_MECHANISM
 from sparkmirror.lab.cluster.server_properties import server_properties
 from sparkmirror.lab.kafka.kafka_installation import KafkaInstallation
-from sparkmirror.lab.processes.port_registry import PortRegistry
+from sparkmirror.lab.processes.port_registry import PortInUse, PortRegistry
 from sparkmirror.lab.processes.process_reaper import ProcessReaper
+from sparkmirror.lab.processes.server_process import ServerProcess
+from sparkmirror.lab.zookeeper.zookeeper_process import ZooKeeperProcess
 
 log = logging.getLogger(__name__)
 
@@ -71,6 +72,7 @@ class Cluster:
         self._authority = CertificateAuthority(description.tls_directory)
         self._description = description
         self._brokers = _create_brokers(description, reaper)
+        self._zookeeper = _create_zookeeper(description, reaper)
 
     @classmethod
     def start(
@@ -172,7 +174,9 @@ class Cluster:
 
     def start_broker(self, node_id: int) -> None:
         """Start a broker that is down, and wait until it is ready."""
-        self.broker(node_id).launch()
+        broker = self.broker(node_id)
+        self._start_zookeeper(node_id)
+        broker.launch()
         self._wait_for_broker(node_id)
 
     def stop_broker(self, node_id: int) -> None:
@@ -202,12 +206,23 @@ class Cluster:
 
         A cluster with one broker loses all its data.
         """
-        self.broker(node_id).wipe()
+        broker = self.broker(node_id)
+        if len(self._brokers) == 1:
+            self._wipe_data()
+        else:
+            broker.wipe()
         self.start_broker(node_id)
+        self._create_users()
+
+    def wipe(self) -> None:
+        """Kill all brokers and start them with empty data directories."""
+        self._wipe_data()
+        self.start_brokers()
         self._create_users()
 
     def start_brokers(self) -> None:
         """Start every broker that is down, and wait until all are ready and know each other."""
+        self._start_zookeeper(*self._brokers)
         for broker in self._brokers.values():
             broker.launch()
         self._wait_until_ready()
@@ -226,12 +241,12 @@ class Cluster:
         self.kill()
 
     def kill(self) -> None:
-        """Kill all brokers."""
-        for broker in self._brokers.values():
-            broker.kill()
+        """Kill all brokers, and ZooKeeper if there is one."""
+        for server in self._servers():
+            server.kill()
 
     def remove(self) -> None:
-        """Kill all brokers, remove all files and release the ports."""
+        """Kill all processes, remove all files and release the ports."""
         self.kill()
         _remove_files(self.directory, self._port_registry)
 
@@ -255,6 +270,8 @@ class Cluster:
                 clusters.append(cls(description, reaper, progress, registry))
             for cluster in clusters:
                 cluster._report_progress("starting")
+                cluster._launch_zookeeper()
+            for cluster in clusters:
                 cluster._launch()
             for cluster in clusters:
                 cluster._complete_start()
@@ -267,6 +284,8 @@ class Cluster:
         return clusters
 
     def _launch(self) -> None:
+        """Launch all brokers of a new cluster."""
+        self._retry_on_other_ports(self._start_zookeeper)
         for node in self._description.nodes:
             broker = self._brokers[node.node_id]
             broker.prepare(
@@ -275,25 +294,55 @@ class Cluster:
             broker.launch()
 
     def _complete_start(self) -> None:
-        """Wait until a new cluster is ready, then create its users and topics.
+        """Wait until a new cluster is ready, then create its users and topics."""
+        self._retry_on_other_ports(self._wait_until_ready, self._launch)
+        self._create_users()
+        create_topics(self.client_settings.admin_access(), self.spec.topics, self._report_progress)
+        self._report_progress("ready")
 
-        Starts it again with other ports if another process has bound one of its ports.
-        """
+    def _retry_on_other_ports(
+        self, wait: Callable[[], None], launch: Callable[[], None] | None = None
+    ) -> None:
+        """Wait; if another process has bound a port, assign other ports, launch and wait again."""
         for attempts_left in reversed(range(_START_ATTEMPTS)):
             try:
-                self._wait_until_ready()
+                wait()
                 break
             except PortInUse as error:
                 if not attempts_left:
                     raise
                 log.info("%s Trying other ports.", error)
-                for broker in self._brokers.values():
-                    broker.wipe()
+                self._wipe_data()
                 self._description = reassign_ports(self._description, self._port_registry)
-                self._launch()
-        self._create_users()
-        create_topics(self.client_settings.admin_access(), self.spec.topics, self._report_progress)
-        self._report_progress("ready")
+                if launch is not None:
+                    launch()
+
+    def _wipe_data(self) -> None:
+        """Kill all processes and empty their data directories."""
+        for server in self._servers():
+            server.wipe()
+
+    def _servers(self) -> list[ServerProcess]:
+        """Return the brokers, then ZooKeeper if there is one."""
+        return [*self._brokers.values(), *([self._zookeeper] if self._zookeeper else [])]
+
+    def _launch_zookeeper(self) -> None:
+        address = self._description.zookeeper
+        if self._zookeeper is not None and address is not None:
+            self._zookeeper.prepare_and_launch(address)
+
+    def _start_zookeeper(self, *brokers: int) -> None:
+        """Start ZooKeeper, if there is one, and wait until it lets the brokers register.
+
+        Brokers that run are registered already.
+        """
+        address = self._description.zookeeper
+        if self._zookeeper is None or address is None:
+            return
+        self._launch_zookeeper()
+        self._zookeeper.wait_until_ready(address, self.cluster_id)
+        down = [node_id for node_id in brokers if not self._brokers[node_id].is_running()]
+        self._zookeeper.wait_for_expiry(address, down)
 
     def _wait_until_ready(self) -> None:
         wait_until_ready(
@@ -364,3 +413,17 @@ def _create_brokers(
         )
 
     return {node.node_id: create_broker(node.node_id) for node in description.nodes}
+
+
+def _create_zookeeper(
+    description: ClusterDescription, reaper: ProcessReaper
+) -> ZooKeeperProcess | None:
+    if not description.spec.has_zookeeper:
+        return None
+    directory = description.directory / "zookeeper"
+    return ZooKeeperProcess(
+        f"{description.spec.name}/zookeeper",
+        directory,
+        command=partial(KafkaInstallation(description.spec).zookeeper_command, directory),
+        reaper=reaper,
+    )

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from sparkmirror.errors import Conflict
 from sparkmirror.lab.cluster.broker_process import BrokerProcess
 from sparkmirror.lab.cluster.cluster import Cluster
-from sparkmirror.lab.cluster.provisioning import create_users
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,14 +52,6 @@ def _running_brokers(cluster: Cluster) -> dict[int, BrokerProcess]:
 def _restart(cluster: Cluster) -> None:
     cluster.stop()
     cluster.start_brokers()
-
-
-def _wipe(cluster: Cluster) -> None:
-    for broker in cluster.brokers.values():
-        broker.wipe()
-    cluster.start_brokers()
-    if any(listener.uses_sasl for listener in cluster.spec.listeners):
-        create_users(cluster.client_settings.admin_access(), cluster.spec.users)
 
 
 _ALL = (
@@ -118,7 +109,7 @@ _ALL = (
         progress_text="Wiping",
         done_text="runs, with an empty disk",
         run_on_broker=Cluster.wipe_broker,
-        run_on_cluster=_wipe,
+        run_on_cluster=Cluster.wipe,
     ),
 )
 CLUSTER_ACTIONS = {action.name: action for action in _ALL}

@@ -12,6 +12,8 @@ from typing import Any, Self
 
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
 from sparkmirror.lab.cluster.node_listeners import LabNode
+from sparkmirror.lab.processes.port_registry import HOST
+from sparkmirror.wire.net.address import Address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,11 +25,17 @@ class ClusterDescription:
     cluster_id: str
     nodes: tuple[LabNode, ...]
     control_password: str = field(repr=False)
+    zookeeper_port: int | None = None
 
     @property
     def tls_directory(self) -> Path:
         """The directory of its certificates; exists only if a listener uses TLS."""
         return self.directory / "tls"
+
+    @property
+    def zookeeper(self) -> Address | None:
+        """The address of its ZooKeeper; None if it has none."""
+        return None if self.zookeeper_port is None else Address(HOST, self.zookeeper_port)
 
     def to_json(self) -> dict[str, Any]:
         """Return it as a JSON object."""
@@ -37,6 +45,7 @@ class ClusterDescription:
             "cluster_id": self.cluster_id,
             "nodes": [{"id": node.node_id, "ports": dict(node.ports)} for node in self.nodes],
             "control_password": self.control_password,
+            "zookeeper_port": self.zookeeper_port,
         }
 
     @classmethod
@@ -50,4 +59,5 @@ class ClusterDescription:
                 LabNode(node_id=node["id"], ports=node["ports"]) for node in plain["nodes"]
             ),
             control_password=plain["control_password"],
+            zookeeper_port=plain.get("zookeeper_port"),
         )

@@ -34,6 +34,7 @@ def prepare_cluster(spec: ClusterSpec, directory: Path, ports: PortRegistry) -> 
         cluster_id=random_uuid(),
         nodes=allocate_nodes(spec, partial(ports.claim, owner=directory)),
         control_password=secrets.token_urlsafe(16),
+        zookeeper_port=_claim_zookeeper_port(spec, directory, ports),
     )
     if any(listener.uses_tls for listener in spec.listeners):
         authority = CertificateAuthority.create(description.tls_directory)
@@ -47,5 +48,13 @@ def prepare_cluster(spec: ClusterSpec, directory: Path, ports: PortRegistry) -> 
 
 def reassign_ports(description: ClusterDescription, ports: PortRegistry) -> ClusterDescription:
     """Claim other ports and return the description with them."""
-    claim = partial(ports.claim, owner=description.directory)
-    return replace(description, nodes=allocate_nodes(description.spec, claim))
+    spec, owner = description.spec, description.directory
+    return replace(
+        description,
+        nodes=allocate_nodes(spec, partial(ports.claim, owner=owner)),
+        zookeeper_port=_claim_zookeeper_port(spec, owner, ports),
+    )
+
+
+def _claim_zookeeper_port(spec: ClusterSpec, owner: Path, ports: PortRegistry) -> int | None:
+    return ports.claim(1, owner)[0] if spec.has_zookeeper else None

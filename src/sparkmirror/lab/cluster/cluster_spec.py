@@ -15,6 +15,7 @@ from typing import Any, Self
 from sparkmirror.cluster.produce_and_consume import ProducerRecord
 from sparkmirror.errors import ConfigError, ConfigFault
 from sparkmirror.lab.kafka.jar_cache import DEFAULT_VERSION
+from sparkmirror.lab.kafka.kafka_version import is_before, needs_zookeeper
 
 CONTROL_USER = "sparkmirror-lab"
 MAX_BROKERS = 9
@@ -123,8 +124,15 @@ class ClusterSpec:
             raise ConfigError(faults, where=f"cluster {self.name!r}")
 
     @property
+    def has_zookeeper(self) -> bool:
+        """Whether a ZooKeeper keeps the cluster's metadata, instead of controllers."""
+        return needs_zookeeper(self.version)
+
+    @property
     def controllers(self) -> int:
-        """The number of brokers that are controllers too; of three, one can fail."""
+        """The number of brokers that are KRaft controllers too; of three, one can fail."""
+        if self.has_zookeeper:
+            return 0
         return 3 if self.brokers >= 3 else 1
 
     @property
@@ -205,6 +213,8 @@ def _user_faults(spec: ClusterSpec) -> Iterator[ConfigFault]:
             )
         if not password:
             yield ConfigFault("users", f"user {user} has an empty password")
+    if spec.oauth is not None and is_before(spec.version, 3, 1):
+        yield ConfigFault("oauth", "brokers accept tokens of an OAuth server from Kafka 3.1 on")
     for user in spec.super_users:
         if user not in spec.users:
             yield ConfigFault("super_users", f"{user!r} is not among the users")

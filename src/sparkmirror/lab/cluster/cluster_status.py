@@ -38,6 +38,8 @@ class ClusterStatus:
     bootstrap: str
     listeners: Mapping[str, str]
     directory: str
+    zookeeper: str | None
+    """The address of its ZooKeeper, for Kafka's old tools; None if there is no ZooKeeper."""
     brokers: tuple[BrokerStatus, ...]
 
     @property
@@ -48,7 +50,7 @@ class ClusterStatus:
 
 def cluster_status(cluster: Cluster) -> ClusterStatus:
     """Return the current status of a cluster."""
-    nodes = ClusterDescription.from_json(cluster.describe()).nodes
+    description = ClusterDescription.from_json(cluster.describe())
     return ClusterStatus(
         name=cluster.name,
         version=cluster.spec.version,
@@ -59,7 +61,10 @@ def cluster_status(cluster: Cluster) -> ClusterStatus:
             for listener in cluster.spec.listeners
         },
         directory=str(cluster.directory),
-        brokers=tuple(_broker_status(node, cluster.broker(node.node_id)) for node in nodes),
+        zookeeper=None if description.zookeeper is None else str(description.zookeeper),
+        brokers=tuple(
+            _broker_status(node, cluster.broker(node.node_id)) for node in description.nodes
+        ),
     )
 
 

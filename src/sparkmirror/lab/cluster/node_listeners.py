@@ -1,8 +1,8 @@
 """The names, security protocols and ports of every listener of a cluster.
 
-Besides the listeners for clients there are two more. The controllers use CONTROLLER. The brokers
-and the lab use CONTROL, on clusters that need it, as a super user. So no listener for clients needs
-an anonymous user with all rights.
+Besides the listeners for clients there are two more. The KRaft controllers use CONTROLLER. The
+brokers and the lab use CONTROL, on clusters that need it, as a super user. So no listener for
+clients needs an anonymous user with all rights.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class LabNode:
 
     @property
     def is_controller(self) -> bool:
-        """Whether it is a voter of the controller quorum."""
+        """Whether it is a voter of the KRaft controllers' quorum."""
         return CONTROLLER_LISTENER in self.ports
 
     def address(self, listener: str) -> Address:
@@ -58,7 +58,9 @@ def security_protocols(spec: ClusterSpec) -> dict[str, str]:
     protocols |= dict.fromkeys(spec.proxied_listeners, "PLAINTEXT")
     if spec.has_control_listener:
         protocols[CONTROL_LISTENER] = internal
-    return {**protocols, CONTROLLER_LISTENER: internal}
+    if not spec.has_zookeeper:
+        protocols[CONTROLLER_LISTENER] = internal
+    return protocols
 
 
 def allocate_nodes(spec: ClusterSpec, claim: Callable[[int], list[int]]) -> tuple[LabNode, ...]:

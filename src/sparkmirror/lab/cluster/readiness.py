@@ -13,11 +13,12 @@ from dataclasses import dataclass
 
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.probe import ProbeResult, probe
-from sparkmirror.errors import ClusterError, LabError, NotAuthorized
+from sparkmirror.errors import ClusterError, NotAuthorized
 from sparkmirror.lab.cluster.broker_process import BrokerProcess
 from sparkmirror.lab.cluster.client_settings import ClientSettings
 from sparkmirror.lab.cluster.cluster_spec import ListenerProtocol
 from sparkmirror.lab.cluster.node_listeners import LabNode
+from sparkmirror.lab.processes.port_registry import PortInUse
 
 START_TIMEOUT_S = 120.0
 _PROBE_TIMEOUT_S = 5.0
@@ -25,10 +26,6 @@ _POLL_INTERVAL_S = 0.05
 _FAULTY_LISTENERS = {
     listener.value for listener in ListenerProtocol if listener.has_faulty_certificate
 }
-
-
-class PortInUse(LabError):
-    """Another process has bound a port of the broker: claim other ports."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from sparkmirror.lab.cluster.certificates import CertificateAuthority, CertificateFault
+from sparkmirror.lab.cluster.certificates import (
+    STORE_PASSWORD,
+    CertificateAuthority,
+    CertificateFault,
+)
 from sparkmirror.lab.cluster.cluster_description import ClusterDescription
 from sparkmirror.lab.cluster.cluster_spec import CONTROL_USER, ClusterSpec, ListenerProtocol
 from sparkmirror.lab.cluster.node_listeners import (
@@ -26,6 +30,7 @@ from sparkmirror.lab.cluster.sasl_config import (
     broker_jaas_config,
     oauth_listener_properties,
 )
+from sparkmirror.lab.kafka.kafka_version import is_before
 
 BROKER_CERTIFICATE = "broker"
 FAULTY_CERTIFICATES = {
@@ -34,6 +39,9 @@ FAULTY_CERTIFICATES = {
 }
 """The brokers' certificates on the listeners with a faulty one."""
 _AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+_ZOOKEEPER_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
+_ZOOKEEPER_SESSION_TIMEOUT_MS = "9000"
+_ZOOKEEPER_CONNECTION_TIMEOUT_MS = "60000"
 _INTERNAL_TOPIC_PARTITIONS = "4"
 _CLEANER_BUFFER_BYTES = str(8 * 1024 * 1024)
 
@@ -44,8 +52,7 @@ def server_properties(
     """Return the server.properties of one node."""
     spec = description.spec
     properties = {
-        "node.id": str(node.node_id),
-        "process.roles": "broker,controller" if node.is_controller else "broker",
+        **(_zookeeper_properties if spec.has_zookeeper else _kraft_properties)(description, node),
         "log.dirs": str(data),
         **_listener_properties(description, node),
         **_small_cluster_properties(spec),
@@ -61,9 +68,36 @@ def server_properties(
         properties |= _tls_properties(spec, authority)
     if spec.authorizer:
         super_users = (CONTROL_USER, *spec.super_users)
-        properties["authorizer.class.name"] = _AUTHORIZER
+        properties["authorizer.class.name"] = (
+            _ZOOKEEPER_AUTHORIZER if spec.has_zookeeper else _AUTHORIZER
+        )
         properties["super.users"] = ";".join(f"User:{user}" for user in super_users)
     return {**properties, **spec.properties}
+
+
+def _kraft_properties(description: ClusterDescription, node: LabNode) -> dict[str, str]:
+    voters = [voter for voter in description.nodes if voter.is_controller]
+    return {
+        "node.id": str(node.node_id),
+        "process.roles": "broker,controller" if node.is_controller else "broker",
+        "controller.listener.names": CONTROLLER_LISTENER,
+        "controller.quorum.voters": ",".join(
+            f"{voter.node_id}@{voter.address(CONTROLLER_LISTENER)}" for voter in voters
+        ),
+    }
+
+
+def _zookeeper_properties(description: ClusterDescription, node: LabNode) -> dict[str, str]:
+    """Return the properties of a ZooKeeper cluster, which notices a dead broker as soon as KRaft.
+
+    A busy computer may be slow to connect, hence the other timeout.
+    """
+    return {
+        "broker.id": str(node.node_id),
+        "zookeeper.connect": str(description.zookeeper),
+        "zookeeper.session.timeout.ms": _ZOOKEEPER_SESSION_TIMEOUT_MS,
+        "zookeeper.connection.timeout.ms": _ZOOKEEPER_CONNECTION_TIMEOUT_MS,
+    }
 
 
 def _listener_properties(description: ClusterDescription, node: LabNode) -> dict[str, str]:
@@ -76,15 +110,10 @@ def _listener_properties(description: ClusterDescription, node: LabNode) -> dict
         return f"{name}://{other_addresses.get(name, node.address(name))}"
 
     protocols = security_protocols(description.spec)
-    voters = [voter for voter in description.nodes if voter.is_controller]
     return {
         "listeners": urls(tuple(node.ports)),
         "advertised.listeners": ",".join(map(advertised_url, node.broker_listeners)),
         "inter.broker.listener.name": inter_broker_listener(description.spec),
-        "controller.listener.names": CONTROLLER_LISTENER,
-        "controller.quorum.voters": ",".join(
-            f"{voter.node_id}@{voter.address(CONTROLLER_LISTENER)}" for voter in voters
-        ),
         "listener.security.protocol.map": ",".join(
             f"{name}:{protocol}" for name, protocol in protocols.items()
         ),
@@ -105,6 +134,8 @@ def _small_cluster_properties(spec: ClusterSpec) -> dict[str, str]:
         "share.coordinator.state.topic.num.partitions": _INTERNAL_TOPIC_PARTITIONS,
         "group.initial.rebalance.delay.ms": "0",
         "log.cleaner.dedupe.buffer.size": _CLEANER_BUFFER_BYTES,
+        # No record in the metadata log while nothing changes: idle clusters cost less processor.
+        "metadata.max.idle.interval.ms": "0",
     }
 
 
@@ -135,8 +166,7 @@ def _sasl_properties(listener: str, description: ClusterDescription) -> Iterator
 
 def _tls_properties(spec: ClusterSpec, authority: CertificateAuthority) -> dict[str, str]:
     properties = {
-        "ssl.keystore.type": "PEM",
-        "ssl.keystore.location": str(authority.key_store(BROKER_CERTIFICATE)),
+        **_key_store_properties(spec, authority, BROKER_CERTIFICATE),
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": str(authority.ca_certificate),
         "ssl.principal.mapping.rules": "RULE:^CN=([^,]+)$/$1/,DEFAULT",
@@ -144,9 +174,24 @@ def _tls_properties(spec: ClusterSpec, authority: CertificateAuthority) -> dict[
     for listener in spec.listeners:
         if listener.has_faulty_certificate:
             name, _ = FAULTY_CERTIFICATES[listener]
-            prefix = f"listener.name.{listener.value.lower()}.ssl.keystore"
-            properties[f"{prefix}.type"] = "PEM"
-            properties[f"{prefix}.location"] = str(authority.key_store(name))
+            for key, value in _key_store_properties(spec, authority, name).items():
+                properties[f"listener.name.{listener.value.lower()}.{key}"] = value
     if spec.mutual_tls:
         properties["listener.name.ssl.ssl.client.auth"] = "required"
     return properties
+
+
+def _key_store_properties(
+    spec: ClusterSpec, authority: CertificateAuthority, name: str
+) -> dict[str, str]:
+    if is_before(spec.version, 3, 9):
+        return {
+            "ssl.keystore.type": "PKCS12",
+            "ssl.keystore.location": str(authority.java_key_store(name)),
+            "ssl.keystore.password": STORE_PASSWORD,
+            "ssl.key.password": STORE_PASSWORD,
+        }
+    return {
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(authority.key_store(name)),
+    }

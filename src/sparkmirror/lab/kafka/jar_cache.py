@@ -22,30 +22,30 @@ from sparkmirror.errors import JarsMissing
 from sparkmirror.java.java_runtime import JavaRuntime, find_java
 from sparkmirror.lab.kafka.ivy import DownloadProgress, Ivy, MavenCoordinates
 from sparkmirror.lab.kafka.jar_checksums import JarChecksums
+from sparkmirror.lab.kafka.kafka_version import is_before
 from sparkmirror.lab.processes.file_locks import locked
 
 log = logging.getLogger(__name__)
 
 DEFAULT_VERSION = "4.3.1"
-TESTED_VERSIONS = (DEFAULT_VERSION, "3.9.2")
+TESTED_VERSIONS = (DEFAULT_VERSION, "3.9.2", "3.0.2", "2.8.2")
+"""From the newest to the oldest."""
 
 _KAFKA = "org.apache.kafka"
 _ARTIFACTS = ("kafka_2.13", "kafka-tools", "connect-runtime", "connect-mirror", "connect-file")
 _VERSION = re.compile(r"[0-9][0-9A-Za-z]*([.-][0-9A-Za-z]+)*")
-# Kafka logs through slf4j 1.7; before 4.0 its logging configuration has log4j 1's format.
+# Kafka logs through slf4j 1.7; before 4.0 its logging configuration has log4j 1's format. Before
+# 3.1 its libraries depend on log4j 1 and on slf4j's binding to it.
 _LOG4J2 = MavenCoordinates("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4")
 _RELOAD4J = MavenCoordinates("org.slf4j", "slf4j-reload4j", "1.7.36")
 
 
 def kafka_coordinates(version: str) -> list[MavenCoordinates]:
     """Return the libraries that brokers, tools, Connect and MirrorMaker of a version need."""
-    binding = _RELOAD4J if is_before_4(version) else _LOG4J2
-    return [*(MavenCoordinates(_KAFKA, part, version) for part in _ARTIFACTS), binding]
-
-
-def is_before_4(version: str) -> bool:
-    """Return whether a Kafka version is older than 4.0."""
-    return int(re.split(r"\D", version, maxsplit=1)[0]) < 4
+    parts = [MavenCoordinates(_KAFKA, part, version) for part in _ARTIFACTS]
+    if is_before(version, 3, 1):
+        return parts
+    return [*parts, _RELOAD4J if is_before(version, 4) else _LOG4J2]
 
 
 class JarCache:

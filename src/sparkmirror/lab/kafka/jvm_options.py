@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from sparkmirror.lab.kafka.jar_cache import is_before_4
+from sparkmirror.lab.kafka.kafka_version import is_before
 
+FAST_START_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""They limit the JIT compiler and the garbage collector to what starts soonest."""
 _HERE = Path(__file__).parent
 
 
@@ -42,16 +44,28 @@ class JvmOptions:
             str(java),
             f"-Xmx{self.heap_mb}m",
             "-Xshare:auto",
-            *(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"] if self.fast_start else []),
+            *(FAST_START_OPTIONS if self.fast_start else ()),
             *log4j_options(version, self.log_level),
             *self.extra_options,
             *("-cp", str(jars / "*"), main),
         ]
 
 
+def server_options(version: str, directory: Path) -> list[str]:
+    """Return the options of a server that writes files only into its directory, and logs."""
+    return [
+        "-XX:-UsePerfData",
+        "-XX:+ExitOnOutOfMemoryError",
+        f"-XX:ErrorFile={directory / 'crash.log'}",
+        f"-Djava.io.tmpdir={directory / 'tmp'}",
+        "-Djava.awt.headless=true",
+        *log4j_options(version, "INFO"),
+    ]
+
+
 def log4j_options(version: str, level: str) -> list[str]:
     """Return the options that log to standard error, from `level` up."""
-    if is_before_4(version):
+    if is_before(version, 4):
         configuration = f"-Dlog4j.configuration=file:{_HERE / 'log4j-lab.properties'}"
     else:
         configuration = f"-Dlog4j2.configurationFile={_HERE / 'log4j2-lab.properties'}"

@@ -16,6 +16,7 @@ from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
 from sparkmirror.lab.cluster.storage import StorageFormatter
 from sparkmirror.lab.kafka.class_archive import archive_file, archive_options
 from sparkmirror.lab.kafka.jar_cache import JarCache
+from sparkmirror.lab.zookeeper.zookeeper_process import zookeeper_command
 
 
 class KafkaInstallation:
@@ -29,8 +30,16 @@ class KafkaInstallation:
         archive = archive_options(self.class_archive) if self._spec.fast_start else ()
         return broker_command(self._java.path, self._classpath, self._spec, directory, archive)
 
+    def zookeeper_command(self, directory: Path) -> list[str]:
+        """Return the command that runs the cluster's ZooKeeper in its directory."""
+        version = self._spec.version
+        return zookeeper_command(self._java.path, self._classpath, version, directory)
+
     def format_data_directory(self, data: Path, *, cluster_id: str, node_id: int) -> None:
-        """Create the empty data directory of one node."""
+        """Create the empty data directory of one node. With ZooKeeper a broker formats it."""
+        if self._spec.has_zookeeper:
+            data.mkdir(parents=True)
+            return
         formatter = StorageFormatter(
             version=self._spec.version,
             java=self._java.path,

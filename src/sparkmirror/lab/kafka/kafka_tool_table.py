@@ -8,11 +8,11 @@ module starts no program.
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sparkmirror.errors import NotFound
+from sparkmirror.lab.kafka.kafka_version import is_before
 
 _TOOLS_PACKAGE = "org.apache.kafka.tools."
 _BOOTSTRAP_FLAG = "--bootstrap-server"
@@ -104,22 +104,35 @@ _ALL = (
         f"{_TOOLS_PACKAGE}ConsumerPerformance",
         "kafka.tools.ConsumerPerformance",
     ),
-    _admin_tool("kafka-delegation-tokens", f"{_TOOLS_PACKAGE}DelegationTokenCommand"),
-    _admin_tool("kafka-delete-records", f"{_TOOLS_PACKAGE}DeleteRecordsCommand"),
+    _admin_tool(
+        "kafka-delegation-tokens",
+        f"{_TOOLS_PACKAGE}DelegationTokenCommand",
+        "kafka.admin.DelegationTokenCommand",
+    ),
+    _admin_tool(
+        "kafka-delete-records",
+        f"{_TOOLS_PACKAGE}DeleteRecordsCommand",
+        "kafka.admin.DeleteRecordsCommand",
+    ),
     _standalone_tool(
         "kafka-dump-log", f"{_TOOLS_PACKAGE}DumpLogSegments", "kafka.tools.DumpLogSegments"
     ),
-    _standalone_tool("kafka-e2e-latency", f"{_TOOLS_PACKAGE}EndToEndLatency"),
+    _standalone_tool(
+        "kafka-e2e-latency", f"{_TOOLS_PACKAGE}EndToEndLatency", "kafka.tools.EndToEndLatency"
+    ),
     _admin_tool("kafka-features", f"{_TOOLS_PACKAGE}FeatureCommand", "kafka.admin.FeatureCommand"),
     _admin_tool(
         "kafka-get-offsets", f"{_TOOLS_PACKAGE}GetOffsetShell", "kafka.tools.GetOffsetShell"
     ),
     _admin_tool("kafka-groups", f"{_TOOLS_PACKAGE}GroupsCommand"),
-    _standalone_tool("kafka-jmx", f"{_TOOLS_PACKAGE}JmxTool"),
+    _standalone_tool("kafka-jmx", f"{_TOOLS_PACKAGE}JmxTool", "kafka.tools.JmxTool"),
     _client_tool(
-        "kafka-leader-election", "--admin.config", f"{_TOOLS_PACKAGE}LeaderElectionCommand"
+        "kafka-leader-election",
+        "--admin.config",
+        f"{_TOOLS_PACKAGE}LeaderElectionCommand",
+        "kafka.admin.LeaderElectionCommand",
     ),
-    _admin_tool("kafka-log-dirs", f"{_TOOLS_PACKAGE}LogDirsCommand"),
+    _admin_tool("kafka-log-dirs", f"{_TOOLS_PACKAGE}LogDirsCommand", "kafka.admin.LogDirsCommand"),
     _admin_tool("kafka-metadata-quorum", f"{_TOOLS_PACKAGE}MetadataQuorumCommand"),
     KafkaTool(
         name="kafka-producer-perf-test",
@@ -127,10 +140,17 @@ _ALL = (
         server_flag_before_4_2="--producer-props",
         config_flag_before_4_2="--producer.config",
     ),
-    _admin_tool("kafka-reassign-partitions", f"{_TOOLS_PACKAGE}reassign.ReassignPartitionsCommand"),
+    _admin_tool(
+        "kafka-reassign-partitions",
+        f"{_TOOLS_PACKAGE}reassign.ReassignPartitionsCommand",
+        "kafka.admin.ReassignPartitionsCommand",
+    ),
     KafkaTool(
         name="kafka-replica-verification",
-        main_classes=(f"{_TOOLS_PACKAGE}ReplicaVerificationTool",),
+        main_classes=(
+            f"{_TOOLS_PACKAGE}ReplicaVerificationTool",
+            "kafka.tools.ReplicaVerificationTool",
+        ),
         server_flag="--broker-list",
         server_flag_before_4_2="--broker-list",
         config_flag="",
@@ -160,6 +180,7 @@ _ALL = (
     _standalone_tool("connect-mirror-maker", "org.apache.kafka.connect.mirror.MirrorMaker"),
     _standalone_tool("connect-plugin-path", f"{_TOOLS_PACKAGE}ConnectPluginPath"),
     _standalone_tool("connect-standalone", "org.apache.kafka.connect.cli.ConnectStandalone"),
+    _standalone_tool("zookeeper-shell", "org.apache.zookeeper.ZooKeeperMainWithTlsSupportForKafka"),
 )
 KAFKA_TOOLS = {tool.name: tool for tool in _ALL}
 
@@ -185,7 +206,7 @@ def add_connection_arguments(
 
     Arguments that name bootstrap servers may mean another cluster: they stay unchanged.
     """
-    old = _is_before_4_2(version)
+    old = is_before(version, 4, 2)
     server_flag = tool.server_flag_before_4_2 if old else tool.server_flag
     config_flag = tool.config_flag_before_4_2 if old else tool.config_flag
     if not server_flag or not needs_bootstrap_servers(tool, arguments):
@@ -212,8 +233,3 @@ def needs_bootstrap_servers(tool: KafkaTool, arguments: Sequence[str]) -> bool:
 
 def _has_flag(arguments: Sequence[str], flags: set[str]) -> bool:
     return any(argument.split("=", 1)[0] in flags for argument in arguments)
-
-
-def _is_before_4_2(version: str) -> bool:
-    numbers = tuple(int(number) for number in re.findall(r"\d+", version)[:2])
-    return numbers < (4, 2)

@@ -3,8 +3,8 @@
 A claim is a small file named after the port; it holds the directory of its cluster. It is valid as
 long as that directory exists. Claims are taken under one lock, from a range that the system does
 not use for outgoing connections, so the port of a stopped broker stays free for its restart.
-Another program may still bind the port between claim and use; the code that starts the broker
-notices it and claims other ports.
+Another program may still bind the port between claim and use; the code that starts the server
+notices it, raises PortInUse and claims other ports.
 """
 
 from __future__ import annotations
@@ -22,6 +22,10 @@ from sparkmirror.lab.processes.file_locks import locked
 HOST = "127.0.0.1"
 FIRST_PORT = 20000
 LAST_PORT = 31999
+
+
+class PortInUse(LabError):
+    """Another process has bound a port of a server: claim other ports."""
 
 
 def is_port_free(port: int) -> bool:

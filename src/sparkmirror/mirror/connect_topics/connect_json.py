@@ -63,11 +63,11 @@ def decode_object(data: bytes) -> Mapping[str, JsonValue]:
 def _text(value: JsonValue) -> str:
     if isinstance(value, str):
         return _string(value)
+    if value is None or isinstance(value, int | float):  # before the slower checks of Mapping
+        return _scalar(value)
     if isinstance(value, Mapping):
         return "{" + ",".join(f"{_string(k)}:{_text(v)}" for k, v in value.items()) + "}"
-    if isinstance(value, Sequence):
-        return "[" + ",".join(map(_text, value)) + "]"
-    return _scalar(value)
+    return "[" + ",".join(map(_text, value)) + "]"
 
 
 def _scalar(value: None | bool | int | float) -> str:

@@ -40,6 +40,7 @@ SPARKMIRROR_MEMBERS = frozenset(
         "source_id",
         "target_id",
         "source_epoch",
+        "closed",
         "conductor",
         "task",
     }

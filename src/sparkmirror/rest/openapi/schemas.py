@@ -194,6 +194,7 @@ SCHEMAS: Final[Mapping[str, Schema]] = {
                         "records": _NUMBER,
                         "bytes": _NUMBER,
                         "reason": _TEXT,
+                        "delivery": _enum("", "sequenced", "exactly-once", "at-least-once"),
                     }
                 )
             ),

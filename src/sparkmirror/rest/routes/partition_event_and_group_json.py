@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
@@ -67,10 +68,11 @@ def merge_partitions(
     else the first.
     """
     found: dict[tuple[str, int], tuple[bool, JsonItem]] = {}
+    owner_of = functools.cache(find_owner)  # a task has thousands of partitions
     for worker, items in items_by_worker.items():
         for item in items:
             key = (item["topic"], item["partition"])
-            is_owner = find_owner(item["task"]) == worker
+            is_owner = owner_of(item["task"]) == worker
             if key not in found or (is_owner and not found[key][0]):
                 found[key] = (is_owner, item)
     return [found[key][1] for key in sorted(found)]
@@ -93,6 +95,7 @@ def _partition_json(status: MirrorPartitionStatus) -> JsonItem:
         "records": status.records,
         "bytes": status.bytes,
         "reason": status.reason,
+        "delivery": status.delivery,
     }
 
 

@@ -48,6 +48,14 @@ def read_trusted_certificates(config: StoreConfig) -> tuple[bytes, ...]:
     return store.trusted_certificates
 
 
+def read_own_certificates(config: StoreConfig) -> tuple[bytes, ...]:
+    """Return the certificates of the keys of a key store, as DER; opens no key.
+
+    Raises ConfigError.
+    """
+    return tuple(one for key in _read(config).keys for one in key.certificate_chain)
+
+
 def read_own_keys(config: StoreConfig) -> tuple[OwnKey, ...]:
     """Return the keys of a key store, the one to prefer first; one per key algorithm.
 

@@ -26,7 +26,7 @@ class ReloadingSslContext:
         self._config = config
         self._build = build
         self._lock = threading.Lock()
-        self._files = _file_states(config.store_locations)
+        self._files = file_states(config.store_locations)
         self._context = build(config)
 
     def current(self) -> ssl.SSLContext:
@@ -35,7 +35,7 @@ class ReloadingSslContext:
         A changed file that cannot be read is tried again when it changes again.
         """
         with self._lock:
-            files = _file_states(self._config.store_locations)
+            files = file_states(self._config.store_locations)
             if files == self._files:
                 return self._context
             self._files = files
@@ -74,7 +74,8 @@ def rotating_server_context(config: SslConfig) -> ssl.SSLContext:
     return listener
 
 
-def _file_states(locations: Sequence[str]) -> tuple[FileState, ...]:
+def file_states(locations: Sequence[str]) -> tuple[FileState, ...]:
+    """Return what tells whether files have changed."""
     return tuple(_file_state(location) for location in locations)
 
 

@@ -10,6 +10,7 @@ from typing import Self
 from sparkmirror.config.secrets.password import Password
 from sparkmirror.errors import ConfigError
 
+SECURITY_PROTOCOL = "security.protocol"
 ENABLED_PROTOCOLS = "ssl.enabled.protocols"
 CIPHER_SUITES = "ssl.cipher.suites"
 ENGINE_FACTORY = "ssl.engine.factory.class"

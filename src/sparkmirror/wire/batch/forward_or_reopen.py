@@ -93,7 +93,7 @@ def _is_ordinary(header: BatchHeader, position: int, target: TargetLimits) -> bo
         not attributes & _UNCOMMON_ATTRIBUTES
         and header.record_count == header.last_offset_delta + 1 > 0
         and header.base_offset >= position
-        and header.length + LOG_OVERHEAD <= target.max_message_bytes
+        and header.length + LOG_OVERHEAD <= target.max_batch_bytes
         and attributes & COMPRESSION_CODEC_MASK in target.codecs
     )
 
@@ -120,7 +120,7 @@ def _reopen_reason(header: BatchHeader, position: int, target: TargetLimits) -> 
         return LaneReason.COMPACTED
     if header.attributes & LOG_APPEND_TIME and not target.log_append_time:
         return LaneReason.LOG_APPEND_TIME
-    if header.size > target.max_message_bytes:
+    if header.size > target.max_batch_bytes:
         return LaneReason.TOO_LARGE
     if header.attributes & COMPRESSION_CODEC_MASK not in target.codecs:
         return LaneReason.UNSUPPORTED_CODEC

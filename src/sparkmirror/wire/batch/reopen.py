@@ -107,7 +107,7 @@ class _BatchReopener:
         )
         self._write_append_time = header.is_log_append_time and not target.log_append_time
         self._codec = target.codec_for(header.codec_id)
-        self._limit = target.max_message_bytes
+        self._limit = target.max_batch_bytes
 
     def split(self) -> Iterator[ReopenedBatch | OversizedRecord]:
         """Cut until all pieces fit. Ranges to check are on a stack, the leftmost on top."""

@@ -83,6 +83,10 @@ class Api(Generic[Q, A]):
         """Kafka's name of the API."""
         return self.request_type.__name__.removesuffix("Request")
 
+    def require_support(self, versions: NodeApiVersions) -> None:
+        """Raise UnsupportedByBroker if no version of this Api can be used."""
+        versions.latest_usable_version(self.name, self.request_type.API_KEY, self.versions)
+
     def build_request(
         self, message: Q, versions: NodeApiVersions, allowed: Sequence[int] | None = None
     ) -> ClientRequest[A]:

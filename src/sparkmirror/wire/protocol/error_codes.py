@@ -210,6 +210,11 @@ class ErrorCode(IntEnum):
         """Whether the request belongs to another broker."""
         return self.action in (ErrorAction.REFRESH, ErrorAction.COORDINATOR, ErrorAction.TOPIC_GONE)
 
+    @property
+    def is_unsupported(self) -> bool:
+        """Whether the service does not do at all what was requested."""
+        return self in (ErrorCode.UNSUPPORTED_VERSION, ErrorCode.INVALID_REQUEST)
+
     def __str__(self) -> str:
         return f"{self.name} ({self.value})"
 

@@ -68,6 +68,11 @@ _REQUEST = struct.Struct(">hi")
 _INDEX_AND_SIZE = struct.Struct(">ii")
 _PARTITION = struct.Struct(">ihqqq")
 _LEADER_TAG, _ENDPOINTS_TAG = 0, 0
+_MAX_FIXED_BYTES = 40
+"""Length 4, header 10 and a tag, lengths of two texts 2 to 5 each, acks and timeout 6, topics 5, a
+tag."""
+_MAX_PARTITION_BYTES = 40
+"""A topic id 16 or the length of a name, partitions 5, index 4, size 5, two tags."""
 
 
 class OutgoingBatch(NamedTuple):
@@ -107,6 +112,25 @@ class ProduceResponseData:
     throttle_time_ms: int
     partition_responses: dict[tuple[TopicKey, int], PartitionProduceResponse]
     node_endpoints: tuple[BrokerNode, ...]
+
+
+def max_batch_bytes(
+    max_request_size: int, topic: str, *, client_id: str, transactional_id: str = ""
+) -> int:
+    """Return the largest batch for which a request with this batch alone keeps the limit."""
+    return max_request_size - (
+        request_overhead(client_id, transactional_id) + partition_overhead(topic)
+    )
+
+
+def request_overhead(client_id: str, transactional_id: str = "") -> int:
+    """The most bytes of a request apart from its partitions, its length on the wire included."""
+    return _MAX_FIXED_BYTES + len(client_id.encode()) + len(transactional_id.encode())
+
+
+def partition_overhead(topic: str) -> int:
+    """The most bytes that a partition adds to a request apart from its batch."""
+    return _MAX_PARTITION_BYTES + len(topic.encode())
 
 
 def supports_topic_ids(versions: NodeApiVersions) -> bool:

@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+from sparkmirror.copy.lease import NO_TASK
+from sparkmirror.copy.offset_commits import OffsetCommits
+from sparkmirror.copy.record_ages import RecordAges
 from sparkmirror.copy.snapshot import CopySnapshot, PartitionView
-from sparkmirror.metrics.sampled_stat import MetricConfig, SampledStat
+from sparkmirror.metrics.sampled_stat import MetricConfig, SampledStat, Values
 from sparkmirror.model import TopicPartition
+from sparkmirror.worker.metrics.age_stats import AgeStats
 from sparkmirror.worker.metrics.metrics_settings import MetricsDetail, MetricsSettings
-
-WHOLE_TOPIC = -1
-"""Stands for the partition in the key of a whole topic."""
+from sparkmirror.worker.metrics.time_lag import TimeLags
+from sparkmirror.worker.metrics.topic_labels import WHOLE_TOPIC
 
 
 class CopiedCounts:
@@ -30,6 +33,8 @@ class CopiedCounts:
         self.byte_rate = SampledStat(config)
         self.position_rate = SampledStat(config)
         self.end_rate = SampledStat(config)
+        self.record_age = AgeStats(config)
+        self.replication_latency = AgeStats(config)
 
 
 class ConnectorCounts:
@@ -46,14 +51,28 @@ class ConnectorCounts:
         self._copied: dict[str, tuple[int, int]] = {}
         """The records and bytes of each partition in the latest status that had it. A driver may
         report a partition for a moment after the plan has lost it, or has it again."""
+        self._aged: dict[TopicPartition, tuple[int, RecordAges]] = {}
+        """The same for records that were not sent again, and for ages."""
         self._lanes: Mapping[str, Mapping[str, int]] = {}
         self.lane_batches: Counter[tuple[str, str]] = Counter()
         """Batches by topic and reason."""
+        self.task_records: Counter[int] = Counter()
+        self.task_bytes: Counter[int] = Counter()
+        self.suppressed: Counter[str] = Counter()
+        """Records that were not sent again, by topic."""
+        self.time_lags = TimeLags()
+        self._snapshot_s = 0.0
+        """When the latest snapshot came, in Unix time."""
+        self.lost_attempts = 0
+        self._lost_attempts = 0
+        self.commit_times = SampledStat(settings.window)
+        self._commits = OffsetCommits()
 
     def on_plan(self, partitions: Mapping[TopicPartition, int]) -> None:
         """Begin with zero for new partitions; forget those that are not planned any more."""
         self._planned, self._latest = frozenset(map(str, partitions)), {}
         self._views = {key: view for key, view in self._views.items() if key in self._planned}
+        self.time_lags.keep(self._planned)
         before = self._counts
         self._counts = {
             key: before.get(key) or CopiedCounts(self._settings.window)
@@ -76,11 +95,17 @@ class ConnectorCounts:
         for name, view in snapshot.partitions.items():
             # A snapshot has the same view again of a partition that has not changed.
             if view is not before.get(name) and name in self._planned:
-                counts = self._counts[self.key(TopicPartition.parse(name))]
+                partition = TopicPartition.parse(name)
+                counts = self._counts[self.key(partition)]
+                self.time_lags.on_view(name, before.get(name), view, self._snapshot_s)
                 self._add_copied(counts, name, view, now_ms)
+                self._add_ages(counts, partition, view, now_ms)
                 if view.position >= 0:
                     self._add_progress(counts, name, view, now_ms, wall_s)
         self._add_lanes(snapshot.lanes)
+        self._add_commits(snapshot.commits, now_ms)
+        self.lost_attempts += _increase(self._lost_attempts, snapshot.lost_attempts)
+        self._lost_attempts, self._snapshot_s = snapshot.lost_attempts, wall_s
 
     def _add_copied(
         self, counts: CopiedCounts, name: str, view: PartitionView, now_ms: float
@@ -94,6 +119,29 @@ class ConnectorCounts:
         if size:
             counts.bytes += size
             counts.byte_rate.record(size, now_ms)
+        if view.task != NO_TASK:
+            self.task_records[view.task] += records
+            self.task_bytes[view.task] += size
+
+    def _add_ages(
+        self, counts: CopiedCounts, partition: TopicPartition, view: PartitionView, now_ms: float
+    ) -> None:
+        suppressed_before, before = self._aged.get(partition, (0, RecordAges()))
+        self._aged[partition] = (view.suppressed, view.ages)
+        suppressed = _increase(suppressed_before, view.suppressed)
+        self.suppressed[partition.topic] += suppressed
+        counts.record_age.add(before.fetched, view.ages.fetched, now_ms)
+        counts.replication_latency.add(before.acknowledged, view.ages.acknowledged, now_ms)
+
+    def _add_commits(self, commits: OffsetCommits, now_ms: float) -> None:
+        before, self._commits = self._commits, commits
+        if commits.successes < before.successes:
+            before = OffsetCommits()  # of another driver
+        count = commits.successes - before.successes
+        if count:
+            total_ms = commits.total_ms - before.total_ms
+            values = Values(count, total_ms, total_ms / count, commits.max_ms)
+            self.commit_times.record_many(values, now_ms)
 
     def _add_progress(
         self, counts: CopiedCounts, name: str, view: PartitionView, now_ms: float, wall_s: float

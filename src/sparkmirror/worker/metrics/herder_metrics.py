@@ -58,14 +58,16 @@ def herder_figures(readings: Sequence[HerderReading]) -> Iterator[Figure]:
 
 
 def _startup_figures(herders: Iterable[HerderFigures]) -> Iterator[Figure]:
-    for startups, attempts, success, failure in (
+    for kind, startups, attempts, success, failure in (
         (
+            "connector",
             [one.connector_startups for one in herders],
             connect_metrics.CONNECTOR_STARTUP_ATTEMPTS,
             connect_metrics.CONNECTOR_STARTUP_SUCCESS,
             connect_metrics.CONNECTOR_STARTUP_FAILURE,
         ),
         (
+            "task",
             [one.task_startups for one in herders],
             connect_metrics.TASK_STARTUP_ATTEMPTS,
             connect_metrics.TASK_STARTUP_SUCCESS,
@@ -77,6 +79,10 @@ def _startup_figures(herders: Iterable[HerderFigures]) -> Iterator[Figure]:
         yield _figure(attempts, succeeded + failed)
         yield _figure(success, succeeded)
         yield _figure(failure, failed)
+        total = max(succeeded + failed, 1)
+        shares = connect_metrics.STARTUP_SHARES
+        yield _figure(shares[kind, "success"], succeeded / total)
+        yield _figure(shares[kind, "failure"], failed / total)
 
 
 def _rebalance_figures(readings: Sequence[HerderReading]) -> Iterator[Figure]:
@@ -124,9 +130,27 @@ def _task_figures(reading: HerderReading) -> Iterator[Figure]:
         for task, state in sorted(states.items()):
             labels = connector | {"task": str(task), "status": state}
             yield _figure(connect_metrics.CONNECTOR_STATUS, 1, labels)
+            yield _figure(connect_metrics.TASK_STATUS, 1, labels)
+        if name in share.connectors:
+            yield from _connector_figures(reading.herder, name, connector)
         yield _figure(
             sparkmirror_metrics.PROBLEMS, _count_problems(reading.herder, name), connector
         )
+
+
+def _connector_figures(
+    herder: HerderFigures, name: str, connector: dict[str, str]
+) -> Iterator[Figure]:
+    """Yield class, type and version of a connector that this worker runs."""
+    status = herder.statuses.get(name)
+    texts = {
+        connect_metrics.CONNECTOR_CLASS: herder.classes.get(name, ""),
+        connect_metrics.CONNECTOR_TYPE: status.type if status else "",
+        connect_metrics.CONNECTOR_VERSION: (status.connector.version or "") if status else "",
+    }
+    for definition, text in texts.items():
+        if text:
+            yield _figure(definition, 1, connector | {definition.labels[-1]: text})
 
 
 def _task_state(herder: HerderFigures, connector: str, task: int) -> str:

@@ -4,21 +4,32 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
+from sparkmirror.copy.control.messages import LeaseEndReason
 from sparkmirror.copy.driver.tracked_partition import LeaseState
 from sparkmirror.copy.job import CopyJob
-from sparkmirror.copy.lease import NO_TASK
 from sparkmirror.copy.snapshot import CopyEvent, PartitionView
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
-from sparkmirror.metrics import connect_metrics, sparkmirror_metrics
-from sparkmirror.metrics.definition import PARTITION, Figure, MetricDefinition
+from sparkmirror.metrics import mirror_metrics, sparkmirror_metrics
+from sparkmirror.metrics.definition import Figure, MetricDefinition
 from sparkmirror.metrics.jmx_quoting import jmx_sanitize
 from sparkmirror.model import TopicPartition
-from sparkmirror.worker.metrics.copied_counts import WHOLE_TOPIC, ConnectorCounts, CopiedCounts
+from sparkmirror.worker.metrics.copied_counts import ConnectorCounts, CopiedCounts
 from sparkmirror.worker.metrics.metrics_settings import MetricsSettings
+from sparkmirror.worker.metrics.source_task_metrics import SourceTasks
+from sparkmirror.worker.metrics.topic_labels import topic_labels
 
 _COPYING = (DriverPhase.STARTING, DriverPhase.RUNNING, DriverPhase.DRAINING)
 """Phases with figures of this driver. A status with another phase repeats those of a dead one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """The same moment by both clocks."""
+
+    monotonic_ms: float
+    wall_s: float
 
 
 class SourceFigures:
@@ -26,12 +37,15 @@ class SourceFigures:
 
     def __init__(self, connector: str, settings: MetricsSettings) -> None:
         """`connector` is the name that REST shows."""
+        self._name = connector
         self._connector = jmx_sanitize(connector)
         self._counts = ConnectorCounts(settings)
         self._job: CopyJob | None = None
         self._phase = DriverPhase.STARTING
         self._driver_restarts = 0
         self._events: Counter[tuple[str, str]] = Counter()
+        self._failures: Counter[int] = Counter()
+        """How often a record stopped a partition, by task."""
         self._lost_records: Counter[tuple[str, str]] = Counter()
         self._lost_to: dict[tuple[str, str, int], int] = {}
         """The ends of the losses that are counted, by partition, kind and first offset. Each new
@@ -41,6 +55,13 @@ class SourceFigures:
         """The connector has the partitions of this job here."""
         self._job = job
         self._counts.on_plan(job.task_of_partition())
+
+    def clients(self) -> dict[str, Mapping[str, str]]:
+        """Return the client properties of both clusters, by alias; none before the first plan."""
+        if self._job is None:
+            return {}
+        settings = self._job.settings
+        return {settings.source_alias: settings.source, settings.target_alias: settings.target}
 
     def on_status(self, status: DriverStatus, now_ms: float, wall_s: float) -> None:
         """Add what the driver has copied since its status before."""
@@ -52,27 +73,34 @@ class SourceFigures:
 
     def on_events(self, events: Iterable[CopyEvent]) -> None:
         """Count events that are new."""
+        tasks = self._job.task_of_partition() if self._job else {}
         for event in events:
-            key = TopicPartition.parse(event.partition).topic, event.kind
+            partition = TopicPartition.parse(event.partition)
+            key = partition.topic, event.kind
             self._events[key] += 1
+            if event.kind == LeaseEndReason.REFUSED and partition in tasks:
+                self._failures[tasks[partition]] += 1
             loss = event.partition, event.kind, event.lost_from
             known_to = self._lost_to.get(loss, event.lost_from)
             if event.lost_from >= 0 and known_to < event.lost_to:
                 self._lost_records[key] += event.lost_to - known_to
                 self._lost_to[loss] = event.lost_to
 
-    def figures(self, views: Mapping[str, PartitionView], now_ms: float) -> Iterator[Figure]:
+    def figures(self, views: Mapping[str, PartitionView], now: Moment) -> Iterator[Figure]:
         """Yield all figures. `views` are the partitions as the worker shows them now."""
         if self._job is None:
             return
         found = {TopicPartition.parse(name): view for name, view in views.items()}
-        by_key: defaultdict[TopicPartition, list[PartitionView]] = defaultdict(list)
+        by_key: defaultdict[TopicPartition, dict[str, PartitionView]] = defaultdict(dict)
         for partition, view in sorted(found.items()):
-            by_key[self._counts.key(partition)].append(view)
+            by_key[self._counts.key(partition)][str(partition)] = view
         for key, counts in sorted(self._counts.counts().items()):
-            yield from self._copied_figures(key, counts, now_ms)
-            yield from self._lag_figures(key, by_key[key], counts, now_ms)
-        yield from self._client_lags(found)
+            yield from self._copied_figures(key, counts, now.monotonic_ms)
+            yield from self._lag_figures(key, by_key[key], counts, now)
+        tasks = SourceTasks(
+            connector=self._name, job=self._job, counts=self._counts, failures=self._failures
+        )
+        yield from tasks.figures(found, now.monotonic_ms)
         yield from self._topic_figures(found)
         yield from self._counter_figures()
 
@@ -81,24 +109,30 @@ class SourceFigures:
     ) -> Iterator[Figure]:
         assert self._job is not None
         remote = TopicPartition(self._job.remote_topics[key.topic], key.partition)
-        labels = {name: self._flow()[name] for name in ("source", "target")} | _topic_labels(remote)
+        labels = {name: self._flow()[name] for name in ("source", "target")} | topic_labels(remote)
         for definition, value in (
-            (connect_metrics.RECORD_COUNT, counts.records),
-            (connect_metrics.RECORD_RATE, counts.record_rate.rate(now_ms)),
-            (connect_metrics.BYTE_COUNT, counts.bytes),
-            (connect_metrics.BYTE_RATE, counts.byte_rate.rate(now_ms)),
+            (mirror_metrics.RECORD_COUNT, counts.records),
+            (mirror_metrics.RECORD_RATE, counts.record_rate.rate(now_ms)),
+            (mirror_metrics.BYTE_COUNT, counts.bytes),
+            (mirror_metrics.BYTE_RATE, counts.byte_rate.rate(now_ms)),
         ):
             yield Figure(definition=definition, labels=labels, value=value)
+        for definitions, ages in (
+            (mirror_metrics.RECORD_AGE, counts.record_age),
+            (mirror_metrics.REPLICATION_LATENCY, counts.replication_latency),
+        ):
+            for suffix, value in ages.by_suffix(now_ms).items():
+                yield Figure(definition=definitions[suffix], labels=labels, value=value)
 
     def _lag_figures(
         self,
         key: TopicPartition,
-        views: Iterable[PartitionView],
+        views: Mapping[str, PartitionView],
         counts: CopiedCounts,
-        now_ms: float,
+        now: Moment,
     ) -> Iterator[Figure]:
-        labels = self._flow() | _topic_labels(key)
-        lags = [view.lag for view in views]
+        labels, now_ms = self._flow() | topic_labels(key), now.monotonic_ms
+        lags = [view.lag for view in views.values()]
         known = [lag for lag in lags if lag is not None]
         if known:
             lag = sum(known)
@@ -107,26 +141,21 @@ class SourceFigures:
             if len(known) == len(lags) and (not lag or speed > 0):
                 eta_s = lag / speed if lag else 0.0
                 yield Figure(definition=sparkmirror_metrics.ETA_SECONDS, labels=labels, value=eta_s)
+            if counts.records or not lag:
+                size = lag * counts.bytes / max(counts.records, 1)
+                yield Figure(definition=sparkmirror_metrics.LAG_BYTES, labels=labels, value=size)
+        time_lags = self._counts.time_lags
+        seconds = [time_lags.seconds(name, view, now.wall_s) for name, view in views.items()]
+        known_s = [one for one in seconds if one is not None]
+        if known_s:
+            yield Figure(
+                definition=sparkmirror_metrics.LAG_SECONDS, labels=labels, value=max(known_s)
+            )
         if counts.last_progress_s is not None:
             yield Figure(
                 definition=sparkmirror_metrics.LAST_PROGRESS,
                 labels=labels,
                 value=counts.last_progress_s,
-            )
-
-    def _client_lags(self, views: Mapping[TopicPartition, PartitionView]) -> Iterator[Figure]:
-        """Yield the lags as the consumers of MirrorMaker 2's tasks have them."""
-        assert self._job is not None
-        lags: Counter[tuple[int, TopicPartition]] = Counter()
-        for partition, view in views.items():
-            if view.lag is not None and view.task != NO_TASK:
-                lags[view.task, self._counts.key(partition)] += view.lag
-        for (task, key), lag in sorted(lags.items()):
-            client = f"{self._job.flow}|{self._job.connector}-{task}|replication-consumer"
-            yield Figure(
-                definition=connect_metrics.RECORDS_LAG,
-                labels={"clientid": jmx_sanitize(client)} | _topic_labels(key),
-                value=lag,
             )
 
     def _topic_figures(self, views: Mapping[TopicPartition, PartitionView]) -> Iterator[Figure]:
@@ -149,11 +178,17 @@ class SourceFigures:
         yield from self._by_topic(sparkmirror_metrics.LANE_BATCHES, "reason", batches)
         yield from self._by_topic(sparkmirror_metrics.EVENTS, "kind", self._events)
         yield from self._by_topic(sparkmirror_metrics.LOST_RECORDS, "kind", self._lost_records)
-        yield Figure(
-            definition=sparkmirror_metrics.DRIVER_RESTARTS,
-            labels=self._flow(),
-            value=self._driver_restarts,
-        )
+        for topic in sorted(self._job.remote_topics if self._job else ()):
+            yield Figure(
+                definition=sparkmirror_metrics.SUPPRESSED_RECORDS,
+                labels=self._flow() | {"topic": jmx_sanitize(topic)},
+                value=self._counts.suppressed[topic],
+            )
+        for definition, value in (
+            (sparkmirror_metrics.DRIVER_RESTARTS, self._driver_restarts),
+            (sparkmirror_metrics.TASK_RESTARTS, self._counts.lost_attempts),
+        ):
+            yield Figure(definition=definition, labels=self._flow(), value=value)
 
     def _by_topic(
         self, definition: MetricDefinition, label: str, counts: Mapping[tuple[str, str], int]
@@ -177,8 +212,3 @@ class SourceFigures:
 def _is_stalled(view: PartitionView) -> bool:
     """Whether a partition that is to be copied says why it is not."""
     return bool(view.reason) and view.state in set(LeaseState)
-
-
-def _topic_labels(key: TopicPartition) -> dict[str, str]:
-    labels = {"topic": jmx_sanitize(key.topic)}
-    return labels if key.partition == WHOLE_TOPIC else labels | {PARTITION: str(key.partition)}

@@ -9,7 +9,10 @@ from sparkmirror.connect.distributed.rebalance_times import RebalanceTimes
 from sparkmirror.connect.herder.distributed_herder import DistributedHerder
 from sparkmirror.connect.herder.herder import WorkerStatus
 from sparkmirror.metrics.definition import Figure
+from sparkmirror.metrics.process_metrics import ProcessFigures
+from sparkmirror.security.tls.ssl_config import SslConfig
 from sparkmirror.worker.connector_progress import WorkerMonitor
+from sparkmirror.worker.metrics.certificate_figures import CertificateFigures
 from sparkmirror.worker.metrics.herder_metrics import HerderReading, health_figures, herder_figures
 
 
@@ -30,11 +33,15 @@ class WorkerMetrics:
         herders: Sequence[MeasuredHerder],
         monitor: WorkerMonitor,
         get_health: Callable[[], WorkerStatus],
+        listeners: SslConfig | None = None,
     ) -> None:
+        """`listeners` are the certificates of the REST API, if it has any."""
         assert herders, "a process has at least one herder"
         self._herders = tuple(herders)
         self._monitor = monitor
         self._get_health = get_health
+        self._certificates = CertificateFigures(monitor.clients, listeners)
+        self._process = ProcessFigures()
 
     def figures(self) -> list[Figure]:
         """Return all figures at this moment."""
@@ -50,4 +57,6 @@ class WorkerMetrics:
             *health_figures(self._get_health()),
             *herder_figures(readings),
             *self._monitor.figures(),
+            *self._certificates.figures(),
+            *self._process.figures(),
         ]

@@ -17,6 +17,11 @@ from sparkmirror.cli.container.health_check import (
     health_address,
 )
 
+ENV_PROVIDER = {
+    "config.providers": "env",
+    "config.providers.env.class": "org.apache.kafka.common.config.provider.EnvVarConfigProvider",
+}
+
 
 @pytest.mark.parametrize(
     ("properties", "address"),
@@ -26,12 +31,25 @@ from sparkmirror.cli.container.health_check import (
         ({"listeners": "http://:8090"}, ("http", "127.0.0.1", 8090)),
         ({"listeners": "HTTPS://0.0.0.0:8443, http://10.0.0.1:8083"}, ("http", "10.0.0.1", 8083)),
         ({"listeners": "https://[::]:8443"}, ("https", "127.0.0.1", 8443)),
+        ({"listeners": "http://${env:POD_IP}:${env:PORT}"}, ("http", "10.0.0.5", 8090)),
+        ({"rest.port": "${env:PORT}"}, ("http", "127.0.0.1", 8090)),
     ],
 )
 def test_address_is_that_of_the_file(
     properties: dict[str, str], address: tuple[str, str, int]
 ) -> None:
-    assert health_address(properties) == HealthAddress(*address)
+    environment = {"POD_IP": "10.0.0.5", "PORT": "8090"}
+    assert health_address(ENV_PROVIDER | properties, environment) == HealthAddress(*address)
+
+
+def test_placeholder_that_cannot_be_replaced_is_a_problem(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "worker.properties"
+    lines = ENV_PROVIDER | {"listeners": "http://:${env:NO_SUCH_VARIABLE}"}
+    file.write_text("".join(f"{key}={value}\n" for key, value in lines.items()), "ascii")
+    assert check([str(file)], tmp_path) == 1
+    assert "NO_SUCH_VARIABLE" in capsys.readouterr().out
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from sparkmirror.config.files.flow_config_precedence import MirrorConnector
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.properties import load_properties
 from sparkmirror.errors import AlreadyExists, ConfigError, PropertiesError
+from tests.support.tutorials.tutorial import TUTORIALS
 
 LOGIN = "spec.clusters[0].authentication"
 V1BETA2 = """\
@@ -106,21 +107,7 @@ spec:
       sourceConnector: {}
       checkpointConnector: {}
 """
-TUTORIAL_FRAGMENT = """\
-mirrors:
-- sourceCluster: "my-cluster-source"
-targetCluster: "my-cluster-target"
-sourceConnector:
-  config:
-    replication.factor: 1
-    offset-syncs.topic.replication.factor: 1
-    sync.topic.acls.enabled: "false"
-targetConnector:
-  tls:
-    trustedCertificates:
-      - secretName: my-cluster-cluster-cert
-        certificate: ca.crt
-"""
+TUTORIAL_FRAGMENT = (TUTORIALS / "003" / "mirror-maker-descriptor.yaml").read_text("utf-8")
 """As the tutorial prints it: the indentation makes four siblings of what belongs together."""
 
 
@@ -278,9 +265,10 @@ def test_oauth_has_the_options_of_strimzis_handler(tmp_path: Path) -> None:
     assert properties["cluster-a.sasl.jaas.config"] == (
         "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required "
         'oauth.client.id="mirror" oauth.token.endpoint.uri="https://sso.example.com/token" '
-        'oauth.client.secret="${dir:/etc/secrets/sso:secret}";'
+        'oauth.client.secret="${dir:/etc/secrets/sso:secret}" '
+        'oauth.ssl.endpoint.identification.algorithm="";'
     )
-    assert "  spec.clusters[0].authentication.disableTlsHostnameVerification: " in result.stderr
+    assert "spec.clusters[0].authentication" not in result.stderr
 
 
 def test_fragment_of_the_tutorial_hears_what_belongs_where(tmp_path: Path) -> None:
@@ -321,6 +309,16 @@ def test_target_connector_inside_a_resource_hears_the_same(tmp_path: Path) -> No
         (("kind: KafkaMirrorMaker2", "kind: KafkaConnect"), "there is no resource of kind"),
         (("alias: \"cluster-b\"", "alias: cluster-a"), "spec.clusters[1].alias"),
         (("  mirrors:\n    - ", "  mirrors:\n      "), "spec.mirrors"),
+        (("tasksMax: 4", "tasksMax: four"), "spec.mirrors[0].sourceConnector.tasksMax"),
+        (("tasksMax: 4", "state: pausd"), "spec.mirrors[0].sourceConnector.state"),
+        (("replicas: 1", "replicas: one"), "spec.replicas"),
+        (("connectCluster: \"cluster-b\"", "connectCluster: x"), "spec.connectCluster"),
+        (("spec:\n", "spec:\nrest:\n"), "spec: is missing or has no fields"),
+        (("targetCluster: \"cluster-b\"", "targetCluster: cluster-a"), "spec.mirrors[0]"),
+        (("alias: \"cluster-a\"", "alias: cluster a"), "spec.clusters[0].alias"),
+        (("  connectCluster:", "  target: {}\n  connectCluster:"), "spec.connectCluster"),
+        (("config:\n        config.", "config: [1]\n      x:\n        config."),
+         "spec.clusters[1].config: must be a mapping"),
     ],
 )  # fmt: skip
 def test_fault_names_the_field(change: tuple[str, str], fault: str, tmp_path: Path) -> None:
@@ -334,6 +332,89 @@ def test_wrong_yaml_is_named_with_its_line(tmp_path: Path) -> None:
     result = CliRunner().invoke(import_group, ["strimzi", str(file), "--output", "-"])
     assert isinstance(result.exception, PropertiesError)
     assert f"{file}, line 3: is not valid YAML" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("data", "line", "problem"),
+    [
+        (b"kind: a\nspec: {}\nkind: b\n", 3, "the field kind is there twice"),
+        (b"spec:\n\tx: 1\n", 2, "found character"),
+        (b"spec: \xff\n", None, ""),
+    ],
+)
+def test_yaml_that_kubernetes_refuses_is_named(
+    data: bytes, line: int | None, problem: str, tmp_path: Path
+) -> None:
+    file, output = tmp_path / "mirror.yaml", tmp_path / "mm2.properties"
+    file.write_bytes(data)
+    result = CliRunner().invoke(import_group, ["strimzi", str(file), "--output", str(output)])
+    assert isinstance(result.exception, PropertiesError)
+    where = f"{file}, line {line}: " if line else f"{file}: "
+    assert f"{where}is not valid YAML: {problem}" in str(result.exception)
+    assert not output.exists()
+
+
+def test_output_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    file, output = tmp_path / "mirror.yaml", tmp_path / "absent" / "mm2.properties"
+    file.write_text(V1, "utf-8")
+    result = CliRunner().invoke(import_group, ["strimzi", str(file), "--output", str(output)])
+    assert isinstance(result.exception, PropertiesError)
+    assert f"{output}: cannot be written" in str(result.exception)
+
+
+def test_state_of_connectors_is_listed_unless_they_run(tmp_path: Path) -> None:
+    text = V1BETA2.replace("tasksMax: 4", "state: paused").replace("tasksMax: 1", "pause: true")
+    text = text.replace("heartbeatConnector: {}", "heartbeatConnector: {state: running}")
+    _, result = imported(tmp_path, text)
+    lines = [line for line in result.stderr.splitlines() if "the connector starts" in line]
+    assert [line.strip().partition(": ")[0] for line in lines] == [
+        "spec.mirrors[0].sourceConnector.state",
+        "spec.mirrors[0].checkpointConnector.pause",
+    ]
+
+
+def test_two_way_mirror_of_version_v1_is_one_file(tmp_path: Path) -> None:
+    """As a target a cluster has settings of workers, as a source it has none."""
+
+    def one_way(source: str, target: str) -> str:
+        config = "{offset.storage.replication.factor: -1}"
+        return f"""\
+apiVersion: kafka.strimzi.io/v1
+kind: KafkaMirrorMaker2
+metadata: {{name: to-{target}}}
+spec:
+  replicas: 1
+  target: {{alias: {target}, bootstrapServers: "{target}:9092", config: {config}}}
+  mirrors:
+    - source: {{alias: {source}, bootstrapServers: "{source}:9092"}}
+      sourceConnector: {{}}
+"""
+
+    properties, _ = imported(tmp_path, f"{one_way('a', 'b')}---\n{one_way('b', 'a')}")
+    for alias in ("a", "b"):
+        assert properties[f"{alias}.offset.storage.replication.factor"] == "-1"
+    assert properties["a->b.enabled"] == properties["b->a.enabled"] == "true"
+    other = one_way("b", "a").replace("a:9092", "other:9092")
+    (fault,) = faults_of(tmp_path, f"{one_way('a', 'b')}---\n{other}")
+    assert "with another bootstrap.servers" in fault
+
+
+def test_keys_that_strimzi_refuses_in_connectors_are_left_out(tmp_path: Path) -> None:
+    text = V1BETA2.replace("replication.factor: -1\n          sync", "name: x\n          sync")
+    assert text != V1BETA2
+    properties, result = imported(tmp_path, text)
+    assert "cluster-a->cluster-b.name" not in properties
+    assert "  spec.mirrors[0].sourceConnector.config.name: Strimzi refuses" in result.stderr
+
+
+def test_providers_of_a_cluster_without_workers_are_listed(tmp_path: Path) -> None:
+    text = V1.replace(
+        "bootstrapServers: east:9092",
+        "bootstrapServers: east:9092\n        config: {config.providers: env}",
+    )
+    properties, result = imported(tmp_path, text)
+    assert "east.config.providers" not in properties
+    assert "  spec.mirrors[0].source.config.config.providers: has no effect here" in result.stderr
 
 
 def test_existing_file_is_kept_unless_forced(tmp_path: Path) -> None:

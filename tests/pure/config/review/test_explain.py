@@ -117,6 +117,7 @@ A->B.topic.creation.default.partitions=2
 A->B.errors.tolerance=all
 A->B.key.converter.schemas.enable=false
 A->B.producer.override.compression.type=zstd
+A->B.producer.override.batch.size=5
 """
 
 
@@ -131,7 +132,8 @@ A->B.producer.override.compression.type=zstd
         (FlowPart.SOURCE, "source.consumer.ssl.provider", "a part of a Java runtime"),
         (FlowPart.SOURCE, "source.consumer.ssl.keystore.location", ""),
         (FlowPart.SOURCE, "producer.override.linger.ms", "it tunes a client of Kafka"),
-        (FlowPart.SOURCE, "producer.override.compression.type", "it tunes a client of Kafka"),
+        (FlowPart.SOURCE, "producer.override.compression.type", ""),
+        (FlowPart.SOURCE, "producer.override.batch.size", "it tunes a client of Kafka"),
         (FlowPart.SOURCE, "producer.override.transaction.timeout.ms", ""),
         (FlowPart.WORKER, "producer.linger.ms", "it tunes a client of Kafka"),
         (FlowPart.WORKER, "producer.transaction.timeout.ms", ""),

@@ -206,11 +206,14 @@ def test_changed_values_of_the_workers_file_restart_connectors_without_placehold
         )
         for name in ("c", "d"):
             harness.wait_for_states(name, "RUNNING", "RUNNING", "RUNNING")
-        assert harness.probe.calls.count("start c") == 1
+        # The group may divide the work before the herder hears of a config: then it starts twice.
+        starts = {name: harness.probe.calls.count(f"start {name}") for name in ("c", "d")}
         values["producer.sasl.jaas.config"] = "second"
         poll_until(lambda: "restart tasks c [0, 1]" in harness.probe.calls, "a restart")
-        poll_until(lambda: harness.probe.calls.count("start c") == 2, "another instance")
-        assert harness.probe.calls.count("start d") == 1
+        poll_until(
+            lambda: harness.probe.calls.count("start c") == starts["c"] + 1, "another instance"
+        )
+        assert harness.probe.calls.count("start d") == starts["d"]
 
 
 def test_only_client_properties_with_placeholders_are_compared() -> None:

@@ -18,6 +18,7 @@ from sparkmirror.copy.job import CopyJob, DataLossPolicy, StartMode, StartPositi
 from sparkmirror.copy.settings import CopySettings, target_limits_from_json, target_limits_to_json
 from sparkmirror.copy.snapshot import CopyEvent, CopySnapshot, PartitionView
 from sparkmirror.model import TopicPartition
+from sparkmirror.wire.batch.compression import CompressionType
 from sparkmirror.wire.batch.target_limits import TargetLimits
 from tests.support.copy.control_client import handshake_keys
 from tests.support.copy.control_messages import CONTROL_MESSAGES
@@ -67,8 +68,15 @@ def test_neither_a_repr_nor_the_error_of_a_malformed_welcome_shows_client_proper
 def test_settings_job_target_and_snapshot_travel_as_json() -> None:
     settings = CopySettings(source={"bootstrap.servers": "a:1"}, rack="r1", bytes_per_s=5)
     assert CopySettings.from_json(settings.to_json()) == settings
-    target = TargetLimits(max_message_bytes=5, log_append_time=True, codecs=WITHOUT_ZSTD)
+    target = TargetLimits(
+        max_message_bytes=5,
+        max_produce_bytes=4,
+        log_append_time=True,
+        codecs=WITHOUT_ZSTD,
+        fallback_codec=CompressionType.GZIP,
+    )
     assert target_limits_from_json(target_limits_to_json(target)) == target
+    assert target.max_batch_bytes == 4
     job = CopyJob(
         connector="c",
         group_id="g",

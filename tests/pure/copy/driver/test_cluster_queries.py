@@ -20,6 +20,7 @@ from sparkmirror.copy.driver.cluster_queries import (
 from sparkmirror.copy.settings import CopySettings
 from sparkmirror.errors import ClusterError, ClusterUnavailable
 from sparkmirror.model import TopicPartition
+from sparkmirror.wire.batch.target_limits import TargetLimits
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 from tests.support.kafka.fake_broker import (
     API_VERSION_RANGES,
@@ -166,3 +167,20 @@ def test_an_unknown_topic_is_not_taken_for_one_without_an_id(
         queries = clusters(str(broker.address))
         assert queries.topic_ids(queries.source, ["t"]) == {"t": found}
         queries.close()
+
+
+def test_a_target_that_describes_no_configs_has_kafkas_defaults_and_that_is_said_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with answering_broker({}) as broker:
+        properties = {"bootstrap.servers": str(broker.address), "max.request.size": "5000"}
+        queries = ClusterQueries.create(CopySettings(source=properties, target=properties))
+        (limits,) = queries.target_limits(["t"]).values()
+        queries.target_limits(["t"])
+        queries.close()
+    assert isinstance(limits, TargetLimits)
+    assert limits.max_message_bytes == 1_048_588
+    assert 4000 < limits.max_batch_bytes < 5000
+    said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert len(said) == 1
+    assert "does not support DescribeConfigs. The configs of remote topics are unknown" in said[0]

@@ -38,9 +38,16 @@ from sparkmirror.copy.driver.task_attempts import TaskAttempt
 from sparkmirror.copy.driver.task_events import TaskEventHandler
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
 from sparkmirror.copy.job import DataLossPolicy
-from sparkmirror.copy.lease import TRANSACTIONAL_IDENTITY, Lease, LeaseIdentity
+from sparkmirror.copy.lease import (
+    NOT_IDEMPOTENT,
+    TRANSACTIONAL_IDENTITY,
+    Lease,
+    LeaseIdentity,
+)
+from sparkmirror.copy.record_ages import AgeSummary, RecordAges
 from sparkmirror.copy.transactional_producer_config import TransactionalProducer
 from sparkmirror.model import TopicPartition
+from sparkmirror.wire.batch.compression import CompressionType
 from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch
 from tests.support.copy.pending_batches import make_lease
 from tests.support.copy.scripted_clusters import (
@@ -67,7 +74,7 @@ class Driver:
     """A handler with two tasks, and what their attempts are sent."""
 
     def __init__(self, identity: LeaseIdentity = IDENTITY) -> None:
-        clusters = ScriptedClusters.scripted()
+        self.clusters = clusters = ScriptedClusters.scripted()
         job = copy_job((P0, P1), (P2,), task_timeout_s=10.0)
         finder = ResumePointFinder(job, clusters, ScriptedFences(clusters))
         self.cache = LedgerCache(InMemoryLedger(), threading.Lock())
@@ -146,6 +153,7 @@ class Driver:
         (LeaseEndReason.TARGET_GONE, REOPEN, NOTHING),
         (LeaseEndReason.REFUSED, RETRY, RETRY),
         (LeaseEndReason.NOT_AUTHORIZED, RETRY, RETRY),
+        (LeaseEndReason.CODEC_REFUSED, NOTHING, NOTHING),
     ],
 )
 def test_the_reason_decides_what_follows_the_end_of_a_lease(
@@ -265,6 +273,7 @@ def test_a_lost_attempt_leaves_doubtful_partitions_and_must_abort() -> None:
     driver.grant(hello, P0, P1)
     driver.grant(other, P2)
     driver.handler.on_attempt_lost(hello, "x")
+    assert driver.handler.snapshot(0.0).lost_attempts == 1
     assert driver.states() == ["doubtful", "doubtful", "leased"]
     assert driver.sent[hello][-1] == AbortTask(reason="x")
     driver.end(hello, LeaseEndReason.CLOSED)
@@ -317,8 +326,13 @@ def test_reports_count_only_for_partitions_that_the_attempt_owns() -> None:
     hello, other = driver.join(0), driver.join(1)
     driver.grant(hello, P0)
     progress = LeaseProgress(position=105, expected=55, records=5, end_offset=120, leader_epoch=3)
+    ages = RecordAges(AgeSummary(5, 50, 1, 20, 10), AgeSummary(5, 60, 2, 30, 12))
     report = ProgressReport(
-        progress={str(P0): progress}, runs=[(str(P0), 100, 50, 5)], bytes={str(P0): 700}
+        progress={str(P0): progress},
+        runs=[(str(P0), 100, 50, 5)],
+        bytes={str(P0): 700},
+        ages={str(P0): ages},
+        suppressed={str(P0): 2},
     )
     driver.handler.on_message(other, report)
     assert driver.tracked(P0).view(0.0).position == 100
@@ -328,6 +342,7 @@ def test_reports_count_only_for_partitions_that_the_attempt_owns() -> None:
         *(105, 55, 5, 700),
         120,
     )
+    assert (view.ages, view.suppressed) == (ages, 2)
     assert [tuple(run) for run in driver.tracked(P0).runs] == [(100, 50, 5)]
 
 
@@ -507,3 +522,41 @@ def test_a_partition_that_never_had_an_owner_has_a_reason_at_once() -> None:
     views = Driver().handler.snapshot(0.0).partitions
     assert views[str(P2)].reason == "Spark has not started task 1 yet"
     assert views[str(P2)].end == -1
+
+
+def test_a_refused_codec_is_avoided_in_later_leases() -> None:
+    driver = Driver()
+    hello = driver.join()
+    driver.grant(hello, P0)
+    driver.handler.on_message(
+        hello,
+        LeaseEnded(
+            partition=str(P0),
+            reason=LeaseEndReason.CODEC_REFUSED,
+            message="the target refuses it",
+            position=100,
+            expected=50,
+            records=0,
+            is_clean=True,
+            refused_codec=CompressionType.LZ4,
+        ),
+    )
+    assert driver.tracked(P0).state is LeaseState.WAITING
+    assert driver.handler.events.latest() == ()
+    producer = driver.clusters.producer
+    assert CompressionType.LZ4 not in producer.codecs
+    assert producer.fallback_codec is CompressionType.NONE
+
+
+@pytest.mark.parametrize(
+    ("producer_id", "revoked"), [(7, []), (NOT_IDEMPOTENT, [str(P0), str(P1)])]
+)
+def test_a_worker_without_membership_takes_back_what_no_fence_would_stop(
+    producer_id: int, revoked: list[str]
+) -> None:
+    driver = Driver(replace(IDENTITY, producer_id=producer_id))
+    hello = driver.join()
+    driver.grant(hello, P0, P1)
+    driver.handler.revoke_unfenceable()
+    named = [m.partitions for m in driver.sent[hello] if isinstance(m, RevokeLeases)]
+    assert named == ([revoked] if revoked else [])

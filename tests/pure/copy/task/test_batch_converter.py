@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from sparkmirror.copy.record_ages import AgeSummary
 from sparkmirror.copy.task.batch_converter import BatchConverter
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
 from sparkmirror.wire.batch import records
@@ -124,6 +125,22 @@ def test_a_record_too_large_for_the_target_stops_the_conversion_with_a_reason() 
     assert (len(queue.ready), queue.next_fetch_offset) == (1, 101)
 
 
+def test_a_batch_larger_than_a_request_is_cut_and_a_record_larger_than_that_is_named() -> None:
+    limits = TargetLimits(max_produce_bytes=1000)
+    queue = PartitionQueue(make_lease(100, 50))
+    frame = response_with(plain_batch(100, 5, b"x" * 400), plain_batch(105, 1, b"x" * 5000))
+    converter = BatchConverter(limits)
+    uncopyable = converter.convert(queue, frame, frame.view, ())
+    assert converter.pop_lanes() == {LaneReason.TOO_LARGE: 2}
+    assert all(batch.size <= 1000 for batch in queue.ready)
+    assert sum(batch.record_count for batch in queue.ready) == 5
+    assert uncopyable
+    assert uncopyable.reason.endswith(
+        "more than the 1000 that a request of the target's producer can hold; raise its"
+        " max.request.size"
+    )
+
+
 def test_a_damaged_batch_is_never_copied() -> None:
     batch = bytearray(plain_batch(100, 3))
     batch[-1] ^= 1
@@ -199,3 +216,16 @@ def test_small_batches_before_a_damaged_batch_are_queued() -> None:
     assert uncopyable
     assert uncopyable.offset == 102
     assert [batch.spans for batch in queue.ready] == [((100, 2),)]
+
+
+def test_the_ages_of_a_response_are_those_of_what_it_queues() -> None:
+    batches = [
+        build_batch([Record(100, 700, None, b"v"), Record(101, 750, None, b"v")]),
+        build_batch([Record(102, 900, None, b"v" * 2000)]),
+    ]
+    queue, frame = PartitionQueue(make_lease(100, 50)), response_with(*batches)
+    converter = BatchConverter(TargetLimits(), clock=lambda: 1.0)
+    converter.convert(queue, frame, frame.view, ())
+    assert converter.ages.summarize() == AgeSummary(
+        records=3, total_ms=3 * 200, min_ms=100, max_ms=300, last_ms=100
+    )

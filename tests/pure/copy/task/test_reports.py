@@ -28,3 +28,19 @@ def test_a_report_without_news_is_sent_only_to_renew_the_lease() -> None:
     assert reports_at(13.0) == [False], "news is not delayed"
     assert reports_at(14.0) == []
     assert reports_at(15.0) == [True]
+
+
+def test_ages_and_suppressed_records_are_reported_once() -> None:
+    sent: list[ControlMessage] = []
+    reporter = TaskReporter(1.0, sent.append, lambda _: REACHABLE)
+    partition = make_partition(PartitionQueue(make_lease(position=0)))
+    partition.converter.ages.add(1, 1, 3, now_ms=11)
+    partition.latencies.add(1, 1, 2, now_ms=21)
+    partition.suppressed = 4
+    reporter.send_report([partition])
+    reporter.send_report([partition])
+    first, second = (one for one in sent if isinstance(one, ProgressReport))
+    assert first.ages[partition.key].fetched.total_ms == 3 * 10
+    assert first.ages[partition.key].acknowledged.total_ms == 2 * 20
+    assert first.suppressed == {partition.key: 4}
+    assert second.is_empty and not second.ages

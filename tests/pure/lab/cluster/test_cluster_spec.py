@@ -13,10 +13,12 @@ from sparkmirror.lab.cluster.cluster_spec import (
     CONTROL_USER,
     ClusterSpec,
     ListenerProtocol,
+    OAuthEndpoints,
     TopicSpec,
 )
 
 SASL = (ListenerProtocol.SASL_SSL,)
+OAUTH = OAuthEndpoints(jwks_url="http://localhost:1/jwks", token_url="http://localhost:1/token")
 
 
 def test_only_the_name_is_required() -> None:
@@ -46,6 +48,7 @@ def test_only_the_name_is_required() -> None:
         ({"users": {"alice": ""}}, "user alice has an empty password"),
         ({"users": {CONTROL_USER: "x"}}, "is the lab's own user"),
         ({"super_users": ("zoe",)}, "'zoe' is not among the users"),
+        ({"oauth": OAUTH, "version": "3.0.2"}, "tokens of an OAuth server from Kafka 3.1 on"),
         ({"topics": (TopicSpec(name="t"), TopicSpec(name="t"))}, "topic t is given twice"),
         ({"topics": (TopicSpec(name="t", partitions=0),)}, "t needs at least one partition"),
         ({"topics": (TopicSpec(name="t", replication_factor=2),)}, "the cluster has 1 brokers"),

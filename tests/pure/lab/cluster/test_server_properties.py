@@ -30,6 +30,7 @@ def described(spec: ClusterSpec) -> ClusterDescription:
         cluster_id="Y2x1c3Rlci1vZi10ZXN0cw",
         nodes=allocate_nodes(spec, lambda count: list(range(20000, 20000 + count))),
         control_password="control-secret",
+        zookeeper_port=19999 if spec.has_zookeeper else None,
     )
 
 
@@ -76,6 +77,17 @@ def test_three_of_five_brokers_are_controllers() -> None:
     assert last["controller.quorum.voters"].count("@") == 3
     assert last["offsets.topic.replication.factor"] == "3"
     assert last["transaction.state.log.min.isr"] == "2"
+
+
+def test_brokers_of_an_old_version_register_in_zookeeper_and_have_no_controller() -> None:
+    spec = ClusterSpec(name="west", version="2.8.2", brokers=3, authorizer=True)
+    found = properties(spec, 2)
+    assert found["broker.id"] == "2"
+    assert found["zookeeper.connect"] == "127.0.0.1:19999"
+    assert found["authorizer.class.name"] == "kafka.security.authorizer.AclAuthorizer"
+    assert found["listeners"] == "PLAINTEXT://127.0.0.1:20002,CONTROL://127.0.0.1:20003"
+    assert found["listener.security.protocol.map"] == "PLAINTEXT:PLAINTEXT,CONTROL:SASL_PLAINTEXT"
+    assert not {"node.id", "process.roles", "controller.quorum.voters"} & found.keys()
 
 
 def test_every_listener_of_every_node_has_its_own_port() -> None:
@@ -169,8 +181,9 @@ def test_properties_of_the_spec_override_those_of_the_lab() -> None:
     assert found["offsets.topic.num.partitions"] == "50"
 
 
-def test_description_is_read_from_its_json_and_repr_contains_no_password() -> None:
-    cluster = described(ClusterSpec(name="west", brokers=2, authorizer=True))
+@pytest.mark.parametrize("version", ["4.3.1", "2.8.2"])
+def test_description_is_read_from_its_json_and_repr_contains_no_password(version: str) -> None:
+    cluster = described(ClusterSpec(name="west", brokers=2, authorizer=True, version=version))
     assert ClusterDescription.from_json(cluster.to_json()) == cluster
     assert "control-secret" not in repr(cluster)
 

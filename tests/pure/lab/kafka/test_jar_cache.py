@@ -238,3 +238,4 @@ def test_error_names_a_missing_settings_file(
 def test_logging_binding_depends_on_the_version() -> None:
     assert kafka_coordinates("4.0.0")[-1].module == "log4j-slf4j-impl"
     assert kafka_coordinates("3.9.2")[-1].module == "slf4j-reload4j"
+    assert {library.organisation for library in kafka_coordinates("3.0.2")} == {"org.apache.kafka"}

@@ -252,3 +252,38 @@ def test_the_highest_shared_version_is_chosen(
 def test_topic_ids_need_a_broker_that_supports_them() -> None:
     with pytest.raises(UnsupportedByBroker, match="versions 0 to 12, needed is one of 13"):
         produce.produce_version(NodeApiVersions(cluster="a", ranges={0: (0, 12)}), by_id=True)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@given(
+    st.text("aé", max_size=40),
+    st.text("t", max_size=30),
+    st.lists(st.tuples(st.integers(0, 1), st.integers(0, 70_000)), max_size=4, unique=True),
+)
+@settings(max_examples=25)
+def test_no_request_is_larger_than_its_overheads_and_its_batches(
+    version: int, client_id: str, transactional_id: str, sizes: list[tuple[int, int]]
+) -> None:
+    topics = topics_of(version)
+    batches = {
+        (topic, size % 5): OutgoingBatch(topics[topic], size % 5, [b"x" * size])
+        for topic, size in sizes
+    }
+    request = produce_request(
+        version,
+        batches.values(),
+        timeout_ms=1,
+        transactional_id=transactional_id or None,
+    )
+    header = 4 + 8 + 2 + len(client_id.encode()) + (1 if request.flexible else 0)
+    sent = header + sum(map(len, request.body))
+    largest = produce.request_overhead(client_id, transactional_id) + sum(
+        produce.partition_overhead(str(batch.topic)) + len(batch.buffers[0])
+        for batch in batches.values()
+    )
+    assert sent <= largest
+    if len(batches) == 1:
+        ((batch,)) = batches.values()
+        assert len(batch.buffers[0]) <= produce.max_batch_bytes(
+            largest, str(batch.topic), client_id=client_id, transactional_id=transactional_id
+        )

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from sparkmirror.copy.snapshot import CopySnapshot, PartitionView
 from sparkmirror.model import TopicPartition
-from sparkmirror.worker.metrics.copied_counts import WHOLE_TOPIC, ConnectorCounts, CopiedCounts
+from sparkmirror.worker.metrics.copied_counts import ConnectorCounts, CopiedCounts
 from sparkmirror.worker.metrics.metrics_settings import MetricsDetail, MetricsSettings
+from sparkmirror.worker.metrics.topic_labels import WHOLE_TOPIC
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 TOPIC = TopicPartition("t", WHOLE_TOPIC)

@@ -1,7 +1,8 @@
 """The series have the names and labels that Strimzi's rules give the MBeans of a Java worker.
 
 The recording is of a worker with two tasks of `mm2-msc`. What it has of clients with other roles,
-and topics with underscores in place of dots (deprecated since Kafka 4.1), is left out.
+of the task figures of other connectors, and topics with underscores in place of dots (deprecated
+since Kafka 4.1), is left out.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from sparkmirror.connect.connector_task_id import ConnectorTaskId
+from sparkmirror.connect.connectors.checkpoint.checkpoint_latency import CheckpointKey
 from sparkmirror.connect.distributed.assignment import Assignment, MemberShare
 from sparkmirror.connect.distributed.rebalance_times import RebalanceTimes
 from sparkmirror.connect.herder.herder import ConnectorStateInfo, StateInfo
@@ -19,7 +21,7 @@ from sparkmirror.connect.herder.mirror_monitor_api import HerderFigures
 from sparkmirror.copy.snapshot import CopySnapshot, PartitionView
 from sparkmirror.engine.noop_conductor import job_without_partitions
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
-from sparkmirror.model import TopicPartition
+from sparkmirror.model import SourceAndTarget, TopicPartition
 from sparkmirror.worker.connector_progress import WorkerMonitor
 from sparkmirror.worker.metrics.herder_metrics import HerderReading, herder_figures
 from sparkmirror.worker.metrics.metrics_settings import MetricsDetail, MetricsSettings
@@ -36,9 +38,16 @@ PREFIXES = {
     "connect-worker-rebalance-metrics": "kafka_connect_worker_rebalance",
     "connect-coordinator-metrics": "kafka_connect_coordinator",
     "connector-task-metrics": "kafka_connect_connector_task",
+    "connector-metrics": "kafka_connect_connector",
+    "source-task-metrics": "kafka_connect_source_task",
+    "task-error-metrics": "kafka_connect_task_error",
     "consumer-fetch-manager-metrics": "kafka_consumer_fetch_manager",
+    "consumer-metrics": "kafka_consumer",
+    "producer-metrics": "kafka_producer",
 }
 """Strimzi's rules, by the type of the MBean."""
+TEXTS = ("connector-class", "connector-type", "connector-version")
+FLOW = SourceAndTarget("source", "target")
 
 
 def recorded_series() -> Iterator[Series]:
@@ -47,10 +56,21 @@ def recorded_series() -> Iterator[Series]:
         prefix = PREFIXES[keys.pop("type")]
         labels = {key.replace("-", ""): value for key, value in keys.items()}
         for attribute, value in bean["attributes"].items():
-            if attribute == "status":
+            if attribute == "status" and "task" in labels:
                 yield series("kafka_connect_connector_status", **labels, status=value)
-            else:
+                yield series("kafka_connect_connector_task_status", **labels, status=value)
+            elif attribute in TEXTS and "task" not in labels:
+                text = attribute.replace("-", "_")
+                yield series(f"{prefix}_{text}", **labels, **{text: value})
+            elif attribute not in ("status", *TEXTS):
                 yield series(f"{prefix}_{attribute.replace('-', '_')}", **labels)
+
+
+OF_SOURCE_TASKS = (
+    "kafka_connect_source_task_",
+    "kafka_connect_task_error_",
+    "kafka_connect_connector_task_offset_",
+)
 
 
 def expected_series() -> set[Series]:
@@ -58,6 +78,7 @@ def expected_series() -> set[Series]:
         (name, labels)
         for name, labels in recorded_series()
         if name in DEFINITIONS
+        and not (name.startswith(OF_SOURCE_TASKS) and dict(labels)["connector"] != "mm2-msc")
         and "offset-syncs-source-consumer" not in dict(labels).get("clientid", "")
         and dict(labels).get("topic") != "my_dotted_topic"
     }
@@ -73,7 +94,7 @@ def tasks_of_the_recording() -> dict[int, list[TopicPartition]]:
     return tasks
 
 
-def worker_series() -> dict[Series, float]:
+def worker_series(detail: MetricsDetail = MetricsDetail.PARTITION) -> dict[Series, float]:
     """The series of a worker that runs what the recorded one ran."""
     tasks = tasks_of_the_recording()
     topics = {partition.topic for each in tasks.values() for partition in each}
@@ -84,7 +105,7 @@ def worker_series() -> dict[Series, float]:
         tasks={task: tuple(each) for task, each in tasks.items()},
     )
     monitor = WorkerMonitor()
-    flow = monitor.for_flow(metrics=MetricsSettings(detail=MetricsDetail.PARTITION))
+    flow = monitor.for_flow(metrics=MetricsSettings(detail=detail))
     flow.on_plan("mm2-msc", job)
     views = {
         str(partition): PartitionView(
@@ -98,6 +119,12 @@ def worker_series() -> dict[Series, float]:
     }
     snapshot = CopySnapshot(partitions=views)
     flow.on_status("mm2-msc", DriverStatus(phase=DriverPhase.RUNNING, snapshot=snapshot))
+    for name, labels in recorded_series():
+        if name == "kafka_connect_mirror_mirrorcheckpointconnector_checkpoint_latency_ms":
+            of = dict(labels)
+            partition = TopicPartition(of["topic"], int(of["partition"]))
+            key = CheckpointKey("mm2-cpc", FLOW, of["group"], partition)
+            flow.group_reports.latencies.record([key], 1.0)
     rebalances = RebalanceTimes()
     rebalances.on_began()
     rebalances.on_completed()
@@ -131,12 +158,20 @@ def herder() -> HerderFigures:
             )
             for name, count in CONNECTORS.items()
         },
+        classes={
+            name: f"org.apache.kafka.connect.mirror.Mirror{kind}Connector"
+            for name, kind in (
+                ("mm2-msc", "Source"),
+                ("mm2-cpc", "Checkpoint"),
+                ("mm2-hbc", "Heartbeat"),
+            )
+        },
     )
 
 
 def test_every_series_with_a_name_of_java_is_one_of_the_recording_and_none_is_missing() -> None:
     own = {one for one in worker_series() if not one[0].startswith("sparkmirror_")}
-    assert len(own) > 80
+    assert len(own) > 200
     assert own == expected_series()
 
 
@@ -146,4 +181,11 @@ def test_every_metric_of_a_topic_may_have_partitions_only_where_java_has_them() 
         if definition.name in recorded:
             assert definition.all_labels == recorded[definition.name], definition.name
         else:
-            assert definition.name.startswith("sparkmirror_"), definition.name
+            assert definition.name.startswith(("sparkmirror_", "process_")), definition.name
+
+
+def test_without_a_request_no_series_has_a_partition() -> None:
+    found = worker_series(MetricsDetail.TOPIC)
+    labels = {key for _, given in found for key, _ in given}
+    assert "topic" in labels and "partition" not in labels
+    assert {name for name, _ in found} == {name for name, _ in worker_series()}

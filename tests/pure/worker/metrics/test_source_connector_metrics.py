@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import replace
+from typing import Any
 
+from sparkmirror.copy.offset_commits import OffsetCommits
+from sparkmirror.copy.record_ages import AgeSummary, RecordAges
 from sparkmirror.copy.snapshot import CopyEvent, CopySnapshot, PartitionView
 from sparkmirror.engine.noop_conductor import job_without_partitions
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
+from sparkmirror.metrics.merging import merge_figures
 from sparkmirror.mirror.connect_topics.connect_configs import TargetState
 from sparkmirror.model import TopicPartition
 from sparkmirror.worker.connector_progress import WorkerMonitor
@@ -21,6 +27,8 @@ JOB = replace(
     tasks={0: (TopicPartition("t", 0), TopicPartition("t", 1))},
 )
 FLOW = {"source": "source", "target": "target", "connector": f'"{CONNECTOR}"', "topic": "t"}
+TASK = {"connector": f'"{CONNECTOR}"', "task": "0"}
+MIRROR = {"source": "source", "target": "target", "topic": "source.t"}
 CLIENT = '"source->target|MirrorSourceConnector-0|replication-consumer"'
 
 
@@ -39,6 +47,7 @@ class Worker:
         phase: DriverPhase = DriverPhase.RUNNING,
         events: tuple[CopyEvent, ...] = (),
         lanes: dict[str, dict[str, int]] | None = None,
+        **others: Any,
     ) -> None:
         """One second later the driver reports position and end of each partition."""
         self.now += 1
@@ -53,7 +62,7 @@ class Worker:
             )
             for number, (position, end) in enumerate(views)
         }
-        snapshot = CopySnapshot(partitions=partitions, events=events, lanes=lanes or {})
+        snapshot = CopySnapshot(partitions=partitions, events=events, lanes=lanes or {}, **others)
         self.flow.on_status(CONNECTOR, DriverStatus(phase=phase, snapshot=snapshot))
 
     def series(self) -> dict[Series, float]:
@@ -230,3 +239,148 @@ def test_counters_of_a_topic_that_left_the_plan_are_gone() -> None:
     other = replace(JOB, remote_topics={"u": "source.u"}, tasks={0: (TopicPartition("u", 0),)})
     worker.flow.on_plan(CONNECTOR, other)
     assert not counters & names(worker.series())
+
+
+def one_view(worker: Worker, **values: Any) -> None:
+    """One second later the driver reports one partition."""
+    worker.now += 1
+    view = PartitionView(remote="source.t", task=0, state="leased", **values)
+    snapshot = CopySnapshot(partitions={"t-0": view})
+    worker.flow.on_status(CONNECTOR, DriverStatus(phase=DriverPhase.RUNNING, snapshot=snapshot))
+
+
+def ages(records: int, total_ms: int, low: int, high: int, last: int) -> RecordAges:
+    summary = AgeSummary(records, total_ms, low, high, last)
+    return RecordAges(summary, AgeSummary(records, 10 * total_ms, low, high + 1, last + 1))
+
+
+def test_record_age_and_replication_latency_over_the_window() -> None:
+    worker = Worker()
+    prefix = "kafka_connect_mirror_mirrorsourceconnector_"
+
+    def latency(attribute: str) -> float:
+        return worker.series()[series(prefix + attribute, **MIRROR)]
+
+    assert latency("replication_latency_ms") == 0
+    assert math.isnan(latency("replication_latency_ms_max"))
+    one_view(worker, ages=ages(2, 30, 10, 20, 15))
+    one_view(worker, ages=ages(4, 90, 8, 40, 30))
+    assert [latency(f"record_age_ms{end}") for end in ("", "_avg", "_min", "_max")] == [
+        30,
+        90 / 4,
+        8,
+        40,
+    ]
+    assert [latency(f"replication_latency_ms{end}") for end in ("", "_avg", "_max")] == [
+        31,
+        900 / 4,
+        41,
+    ]
+    one_view(worker, ages=ages(4, 90, 8, 40, 30), end=5)
+    assert latency("record_age_ms_avg") == 90 / 4, "no record is new"
+    one_view(worker, ages=ages(1, 10, 10, 10, 10))
+    assert latency("record_age_ms_avg") == 100 / 5, "another driver begins with its own records"
+    worker.now += 120
+    assert latency("record_age_ms") == 10
+    assert math.isnan(latency("record_age_ms_avg"))
+
+
+def test_lag_in_bytes_and_seconds() -> None:
+    worker = Worker()
+    old_ms = round((time.time() - 100) * 1000)
+    one_view(worker, position=10, end=30, copied=10, bytes=1000, newest_ms=old_ms)
+    found = worker.series()
+    assert found[series("sparkmirror_lag_bytes", **FLOW)] == 2000
+    assert 99 < found[series("sparkmirror_lag_seconds", **FLOW)] < 110
+    one_view(worker, position=30, end=30, copied=30, bytes=3000, newest_ms=old_ms)
+    found = worker.series()
+    assert found[series("sparkmirror_lag_bytes", **FLOW)] == 0
+    assert found[series("sparkmirror_lag_seconds", **FLOW)] == 0
+
+
+def test_no_lag_in_bytes_before_the_first_record() -> None:
+    worker = Worker()
+    worker.report((0, 10), (0, 10))
+    assert "sparkmirror_lag_bytes" not in names(worker.series())
+
+
+def test_figures_of_a_task_and_its_clients() -> None:
+    worker = Worker()
+    one_view(worker, position=10, end=30, copied=10, bytes=1000, active=5, queued_bytes=400)
+    found = worker.series()
+    producer = f'"connector-producer-{CONNECTOR}-0"'
+    assert found[series("kafka_connect_source_task_source_record_write_total", **TASK)] == 10
+    assert found[series("kafka_connect_source_task_source_record_active_count", **TASK)] == 5
+    assert found[series("kafka_consumer_incoming_byte_total", clientid=CLIENT)] == 1000
+    assert found[series("kafka_producer_outgoing_byte_total", clientid=producer)] == 1000
+    total = found[series("kafka_producer_buffer_total_bytes", clientid=producer)]
+    assert found[series("kafka_producer_buffer_available_bytes", clientid=producer)] == total - 400
+
+
+def test_a_connector_without_a_driver_has_nothing_in_flight() -> None:
+    worker = Worker()
+    one_view(worker, position=10, end=30, copied=10, active=5, queued_bytes=400)
+    worker.flow.on_driver_ended(CONNECTOR)
+    active = "kafka_connect_source_task_source_record_active_count"
+    assert worker.series()[series(active, **TASK)] == 0
+
+
+def test_offset_commits_and_lost_attempts_across_drivers() -> None:
+    worker = Worker()
+    flow = {name: value for name, value in FLOW.items() if name != "topic"}
+    for commits, lost in (
+        (OffsetCommits(1, 0, 30, 30), 1),
+        (OffsetCommits(3, 0, 90, 50), 2),
+        (OffsetCommits(1, 0, 10, 10), 1),
+    ):
+        worker.report((0, 0), (0, 0), commits=commits, lost_attempts=lost)
+    found = worker.series()
+    prefix = "kafka_connect_connector_task_offset_commit_"
+    assert found[series(f"{prefix}avg_time_ms", **TASK)] == 100 / 4
+    assert found[series(f"{prefix}max_time_ms", **TASK)] == 50
+    assert found[series("sparkmirror_task_restarts_total", **flow)] == 3
+
+
+def test_duplicates_that_were_not_sent_are_counted_across_drivers() -> None:
+    worker = Worker()
+    suppressed = series("sparkmirror_duplicates_suppressed_total", **FLOW)
+    assert worker.series()[suppressed] == 0
+    for count in (4, 4, 6, 1):
+        one_view(worker, suppressed=count, end=count)
+    assert worker.series()[suppressed] == 7
+
+
+def test_a_record_that_stops_a_partition_is_a_failure_of_its_task() -> None:
+    refused = CopyEvent(at_ms=6, kind="refused", partition="t-1", text="too large")
+    worker = Worker()
+    worker.report((0, 0), (0, 0), events=(refused, replace(refused, at_ms=7)))
+    name = "kafka_connect_task_error_total_record_failures"
+    assert worker.series()[series(name, **TASK)] == 2
+
+
+def test_more_events_than_are_shown_are_all_counted() -> None:
+    events = tuple(
+        CopyEvent(at_ms=n, kind="takeover", partition="t-1", text="goes on") for n in range(1000)
+    )
+    worker = Worker()
+    worker.report((0, 0), (0, 0), events=events)
+    assert worker.series()[series("sparkmirror_events_total", **FLOW, kind="takeover")] == 1000
+
+
+def test_two_connectors_that_copy_the_same_topics_have_each_series_once() -> None:
+    worker = Worker()
+    worker.report((10, 10), (0, 0))
+    worker.flow.on_plan("other", JOB)
+    status = DriverStatus(
+        phase=DriverPhase.RUNNING,
+        snapshot=CopySnapshot(
+            partitions={
+                "t-0": PartitionView(
+                    remote="source.t", task=0, state="leased", position=5, copied=5
+                )
+            }
+        ),
+    )
+    worker.flow.on_status("other", status)
+    found = series_of(merge_figures(worker.monitor.figures()))
+    assert found[series("kafka_connect_mirror_mirrorsourceconnector_record_count", **MIRROR)] == 15

@@ -14,9 +14,10 @@ import time
 from collections.abc import Callable
 
 from sparkmirror.cluster.groups import list_consumer_group_offsets, list_consumer_groups
+from sparkmirror.config.warn_once import warn_once
 from sparkmirror.connect.connectors.checkpoint.checkpoint_config import MirrorCheckpointConfig
 from sparkmirror.connect.connectors.shared.errors_by_cause import describe_errors_by_cause
-from sparkmirror.errors import ClusterError
+from sparkmirror.errors import ClusterError, UnsupportedByBroker
 from sparkmirror.mirror.offsets.group_selection import groups_to_replicate, groups_with_offsets
 from sparkmirror.mirror.topics.task_assignment import sorted_unique
 from sparkmirror.wire.net.routing import Router
@@ -102,7 +103,12 @@ class CheckpointGroups:
 
     def _find_groups(self) -> bool:
         timeout_s = self._config.shared.admin_timeout_s
-        found_groups = list_consumer_groups(self._source, timeout_s=timeout_s)
+        try:
+            found_groups = list_consumer_groups(self._source, timeout_s=timeout_s)
+        except UnsupportedByBroker as error:
+            flow = self._config.shared.flow
+            warn_once(log, f"{error}, so no group of {flow.source} gets checkpoints ({flow})")
+            found_groups = ()
         self._at_source = frozenset(group.group_id for group in found_groups)
         listed = groups_to_replicate(self._at_source, self._config.group_filter)
         listed = self._without_invalid_ids(listed)

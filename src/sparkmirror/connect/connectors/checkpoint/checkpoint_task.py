@@ -6,7 +6,9 @@
     every sync.group.offsets.interval.seconds  write offsets to target groups without members
 
 An error of one group does not affect the others. The task's problem has one text per cause, and
-group offsets are synced again soon. `GroupReports` has the outcome of every offset.
+group offsets are synced again soon. A target without an API of groups gets no group offsets, which
+is said once; the task tries again every ten minutes. `GroupReports` has the outcome of every
+offset.
 """
 
 from __future__ import annotations
@@ -16,8 +18,10 @@ import time
 from collections.abc import Mapping, Sequence
 
 from sparkmirror.cluster.groups import CommittedOffsets, list_consumer_group_offsets
+from sparkmirror.config.warn_once import warn_once
 from sparkmirror.connect.connector import ExpandedConfig
 from sparkmirror.connect.connectors.checkpoint.checkpoint_config import MirrorCheckpointConfig
+from sparkmirror.connect.connectors.checkpoint.checkpoint_latency import CheckpointKey
 from sparkmirror.connect.connectors.checkpoint.clients import CheckpointClients
 from sparkmirror.connect.connectors.checkpoint.group_report import (
     GroupPartitionReport,
@@ -35,9 +39,10 @@ from sparkmirror.connect.connectors.shared.compacted_topic_reader import Compact
 from sparkmirror.connect.connectors.shared.errors_by_cause import describe_errors_by_cause
 from sparkmirror.connect.connectors.shared.scheduler import MIN_INTERVAL_S
 from sparkmirror.connect.connectors.shared.worker_client_config import WorkerClientConfig
-from sparkmirror.errors import ClusterError
+from sparkmirror.errors import ClusterError, UnsupportedByBroker
 from sparkmirror.mirror.connect_topics.source_record import SourceRecord, checkpoint_record
 from sparkmirror.mirror.offsets.checkpoints import Checkpointer, CheckpointOutcome
+from sparkmirror.mirror.offsets.records import Checkpoint
 from sparkmirror.mirror.topics.task_assignment import ASSIGNED_GROUPS, assigned_groups
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.records import Record
@@ -48,6 +53,8 @@ log = logging.getLogger(__name__)
 
 RETRY_SYNC_S = 10.0
 """When the offsets of groups are synced again after the target has refused some."""
+RETRY_UNSUPPORTED_S = 600.0
+"""When they are synced again after the target lacked an API: it may have been upgraded."""
 MAX_BATCH_RECORDS = 1000
 """The highest number of checkpoints in one batch."""
 NEVER = float("inf")
@@ -75,7 +82,7 @@ class MirrorCheckpointTask:
             ),
             parsed.shared.flow.source,
         )
-        self._pending: list[SourceRecord] = []
+        self._pending: list[tuple[CheckpointKey, SourceRecord]] = []
         self._committed: dict[str, CommittedOffsets] = {}
         self._outcomes: dict[str, Mapping[TopicPartition, CheckpointOutcome]] = {}
         self._sync_outcomes: dict[str, SyncOutcomes] = {}
@@ -106,8 +113,8 @@ class MirrorCheckpointTask:
                 self._emit_at = _next_due(self._emit_at, self._config.emit_checkpoints_s)
         finally:
             if now >= self._sync_at:
-                self._sync()
                 self._sync_at = _next_due(self._sync_at, self._config.sync_group_offsets_s)
+                self._sync()
                 if self._sync_errors:
                     self._sync_at = min(self._sync_at, time.monotonic() + RETRY_SYNC_S)
 
@@ -174,7 +181,7 @@ class MirrorCheckpointTask:
         }
         self._outcomes = {group: found.outcomes for group, found in rounds.items()}
         self._pending += [
-            checkpoint_record(self._topic, checkpoint, listed_at_ms)
+            (self._key(checkpoint), checkpoint_record(self._topic, checkpoint, listed_at_ms))
             for found in rounds.values()
             for checkpoint in found.checkpoints
         ]
@@ -198,11 +205,24 @@ class MirrorCheckpointTask:
             append_records(
                 self._clients.producer,
                 TopicPartition(self._topic, 0),
-                [Record(0, record.timestamp_ms, *record.record) for record in batch],
+                [Record(0, record.timestamp_ms, *record.record) for _, record in batch],
             )
             del self._pending[:MAX_BATCH_RECORDS]
             self._written_topics = frozenset({self._topic})
-            self._record_offsets.save(batch)
+            self._measure(batch)
+            self._record_offsets.save([record for _, record in batch])
+
+    def _key(self, checkpoint: Checkpoint) -> CheckpointKey:
+        shared = self._config.shared
+        return CheckpointKey(shared.name, shared.flow, checkpoint.group, checkpoint.partition)
+
+    def _measure(self, written: Sequence[tuple[CheckpointKey, SourceRecord]]) -> None:
+        now_ms = time.time_ns() // 1_000_000
+        keys_by_time: dict[int, list[CheckpointKey]] = {}
+        for key, record in written:
+            keys_by_time.setdefault(record.timestamp_ms, []).append(key)
+        for listed_at_ms, keys in keys_by_time.items():
+            self._reports.latencies.record(keys, now_ms - listed_at_ms)
 
     # -- group offsets --------------------------------------------------------------------------
 
@@ -214,6 +234,11 @@ class MirrorCheckpointTask:
                 continue
             try:
                 synced = sync_group(self._clients.target, group, checkpoints)
+            except UnsupportedByBroker as error:
+                flow = self._config.shared.flow
+                warn_once(log, f"{error}, so no group offsets are synced ({flow})")
+                self._sync_at = max(self._sync_at, time.monotonic() + RETRY_UNSUPPORTED_S)
+                break
             except ClusterError as error:
                 self._sync_errors[group] = error
                 continue

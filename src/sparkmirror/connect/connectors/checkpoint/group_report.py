@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from sparkmirror.connect.connectors.checkpoint.checkpoint_latency import CheckpointLatencies
 from sparkmirror.model import TopicPartition
 
 
@@ -42,6 +43,7 @@ class GroupReports:
     """The latest reports of every group, by connector."""
 
     def __init__(self) -> None:
+        self.latencies = CheckpointLatencies()
         self._lock = threading.Lock()
         self._exclusion_reasons: dict[str, ExclusionReason] = {}
         self._by_group: dict[str, dict[str, tuple[GroupPartitionReport, ...]]] = {}
@@ -53,10 +55,12 @@ class GroupReports:
 
     def remove(self, connector: str, groups: Iterable[str]) -> None:
         """Remove the reports of groups that the task no longer follows."""
+        gone = tuple(groups)
         with self._lock:
             known = self._by_group.get(connector, {})
-            for group in groups:
+            for group in gone:
                 known.pop(group, None)
+        self.latencies.remove(connector, gone)
 
     def reports_for(
         self, connector: str, group: str | None = None

@@ -13,10 +13,11 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.describe_topics import NewTopic
-from sparkmirror.errors import ClusterError, NotAuthorized, UnsupportedByBroker
+from sparkmirror.errors import ClusterError, NotAuthorized, TopicConfigRejected, UnsupportedByBroker
 from sparkmirror.mirror.topics.internal_topics import InternalTopic
 from sparkmirror.mirror.topics.topic_configs import AlterConfigOp, AlterConfigOpType
 from sparkmirror.mirror.topics.topic_plan import NewRemotePartitions, NewRemoteTopic
@@ -76,7 +77,7 @@ def ensure_internal_topic(
         configs=_COMPACT,
     )
     failed, unconfirmed = admin.create_topics([new])
-    error = failed.get(topic.name)
+    error = _create_without_configs(admin, {topic.name: new}, failed).get(topic.name)
     if error is None:
         if topic.name not in unconfirmed:
             log.info("Created topic '%s'", topic.name)
@@ -110,6 +111,7 @@ def create_remote_topics(admin: Admin, topics: Sequence[NewRemoteTopic]) -> dict
         result = admin.create_topics([topics_by_name[name] for name in request])
         failed |= result.failed
         unconfirmed |= result.unconfirmed
+    failed = _create_without_configs(admin, topics_by_name, failed)
     for name in topics_by_name.keys() - failed.keys() - unconfirmed:
         count = topics_by_name[name].partitions
         log.info("Created remote topic %s with %d partitions.", name, count)
@@ -120,6 +122,23 @@ def create_remote_topics(admin: Admin, topics: Sequence[NewRemoteTopic]) -> dict
     missing = {name: topics_by_name[name] for name in failed.keys() - existing.keys()}
     created = _auto_create(admin, missing)
     return {name: failed[name] for name in missing.keys() - created}
+
+
+def _create_without_configs(
+    admin: Admin, topics_by_name: Mapping[str, NewTopic], failed: Mapping[str, ClusterError]
+) -> dict[str, ClusterError]:
+    """Create topics whose configs were rejected, if the cluster lets no client set configs.
+
+    Returns the errors that are left, by name. Apache Kafka lets clients set configs: there a
+    rejected config is a mistake.
+    """
+    rejected = [name for name, error in failed.items() if isinstance(error, TopicConfigRejected)]
+    if not rejected or admin.can_alter_configs():
+        return dict(failed)
+    for name in rejected:
+        log.warning("%s. Topic %s is created without configs", failed[name], name)
+    again = admin.create_topics([replace(topics_by_name[name], configs={}) for name in rejected])
+    return {name: error for name, error in failed.items() if name not in rejected} | again.failed
 
 
 def split_by_size(records: Mapping[str, int]) -> list[list[str]]:
@@ -172,7 +191,11 @@ def _auto_create(admin: Admin, topics_by_name: Mapping[str, NewTopic]) -> frozen
     configs = {
         name: topics_by_name[name].configs for name in created if topics_by_name[name].configs
     }
-    for name, error in _set_configs(admin, configs).items():
+    try:
+        unset = _set_configs(admin, configs)
+    except UnsupportedByBroker as unsupported:
+        unset = dict.fromkeys(configs, unsupported)
+    for name, error in unset.items():
         log.warning("Could not alter configuration of topic %s. %s", name, error)
     return created
 

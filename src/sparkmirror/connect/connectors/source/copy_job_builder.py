@@ -2,8 +2,9 @@
 
 Of MirrorMaker 2's client keys, these have an effect: the connection keys of both clusters
 (`source.*`, `consumer.*`, `producer.override.*` and the worker's `producer.*`),
-`isolation.level`, `client.rack`, `auto.offset.reset`, and the transaction keys. Fetch sizes, batch
-sizes, `linger.ms` and compression have none: batches are copied unchanged.
+`isolation.level`, `client.rack`, `auto.offset.reset`, the transaction keys, and what
+`copy.producer_limits` reads of the producer. Fetch sizes, batch sizes and `linger.ms` have none:
+batches are copied unchanged.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from sparkmirror.copy.job import (
     StartMode,
     StartPosition,
 )
+from sparkmirror.copy.producer_limits import ProducerLimits
 from sparkmirror.copy.settings import CopySettings, rate_per_task
 from sparkmirror.errors import ConfigError
 from sparkmirror.mirror.topics.task_assignment import assigned_partitions
@@ -82,6 +84,8 @@ def build_job(plan: TaskPlan, worker: WorkerClientConfig) -> CopyJob:
         label=connector_label(originals),
         role="replication-consumer",
     )
+    producer = worker.producer_properties(originals)
+    ProducerLimits.from_properties(producer)
     job = CopyJob(
         connector=plan.connector,
         group_id=worker.group_id,
@@ -89,7 +93,7 @@ def build_job(plan: TaskPlan, worker: WorkerClientConfig) -> CopyJob:
             source_alias=shared.flow.source,
             target_alias=shared.flow.target,
             source=consumer,
-            target=worker.producer_properties(originals),
+            target=producer,
             client_id=consumer["client.id"],
             read_committed=consumer.get("isolation.level") != "read_uncommitted",
             rack=consumer.get("client.rack", ""),

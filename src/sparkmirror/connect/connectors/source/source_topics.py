@@ -14,9 +14,10 @@ from dataclasses import replace
 
 from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.describe_topics import TopicDescription
+from sparkmirror.config.warn_once import warn_once
 from sparkmirror.connect.connectors.shared import topic_creation
 from sparkmirror.connect.connectors.source.source_config import MirrorSourceConfig
-from sparkmirror.errors import ClusterError, TopicRejected
+from sparkmirror.errors import ClusterError, TopicRejected, UnsupportedByBroker
 from sparkmirror.mirror.topics.selection_counts import (
     TopicCategory,
     count_topics,
@@ -214,7 +215,11 @@ class SourceTopics:
         """Add the source's configs to new topics; leave out topics with unreadable configs."""
         configs: dict[str, Mapping[str, str]] = {}
         rejected: dict[str, ClusterError] = {}
-        found = self._source.describe_configs([new.source_topic for new in plan.new_topics])
+        try:
+            found = self._source.describe_configs([new.source_topic for new in plan.new_topics])
+        except UnsupportedByBroker as error:
+            warn_once(log, f"{error}, so remote topics are created without configs")
+            return plan, {}
         for new in plan.new_topics:
             entries = found[new.source_topic]
             if isinstance(entries, ClusterError):

@@ -2,7 +2,7 @@
 
 Unlike MirrorMaker 2, it does not send again what the target already has. Each sync returns what it
 could not do, one text per cause. A topic that is missing on one side is no failure: the refresh of
-topics reports it.
+topics reports it. A cluster without the API of a sync has nothing to sync: that is said once.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import logging
 from collections.abc import Iterable, Mapping
 
 from sparkmirror.cluster.admin import Admin
+from sparkmirror.config.warn_once import warn_once
 from sparkmirror.connect.connectors.shared.errors_by_cause import describe_errors_by_cause
 from sparkmirror.connect.connectors.source.source_config import MirrorSourceConfig
 from sparkmirror.errors import ClusterError, NotAuthorized, TopicMissing, UnsupportedByBroker
@@ -43,6 +44,13 @@ class TopicConfigAndAclSync:
 
         Returns what could not be read or altered, and why; empty if everything could.
         """
+        try:
+            return self._sync_configs(topics)
+        except UnsupportedByBroker as error:
+            warn_once(log, f"{error}, so no topic configs are synced ({self._config.shared.flow})")
+            return ""
+
+    def _sync_configs(self, topics: Mapping[str, str]) -> str:
         at_source = self._source.describe_configs(topics.keys())
         at_target = self._target.describe_configs(topics.values())
         changes: dict[str, tuple[AlterConfigOp, ...]] = {}
@@ -102,6 +110,13 @@ class TopicConfigAndAclSync:
 
         Returns which ACLs could not be created, and why; empty if all could.
         """
+        try:
+            return self._sync_acls()
+        except UnsupportedByBroker as error:
+            warn_once(log, f"{error}, so no topic ACLs are synced ({self._config.shared.flow})")
+            return ""
+
+    def _sync_acls(self) -> str:
         listed = self._source.describe_topic_acls()
         if listed is None:
             self._log_no_authorizer("source", self._source.cluster)

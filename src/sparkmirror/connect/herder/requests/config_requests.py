@@ -6,10 +6,12 @@ change takes effect when it is read back from the topic, not here. The texts are
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from sparkmirror.connect.herder.herder import RawConfig
+from sparkmirror.connect.herder.requests.replication_policy_check import policy_difference
 from sparkmirror.connect.runtime.threads.herder_thread import MAY_TAKE_EFFECT
 from sparkmirror.connect.runtime.threads.tick_stage import TickThreadStage
 from sparkmirror.errors import (
@@ -28,6 +30,8 @@ from sparkmirror.mirror.connect_topics.connect_configs import (
 from sparkmirror.mirror.connect_topics.java_hash_map import in_hash_map_order
 from sparkmirror.store.store_api import ConfigBackingStore
 
+log = logging.getLogger(__name__)
+
 
 class ConfigRequests:
     """Checks requests and writes them to the config store."""
@@ -42,12 +46,14 @@ class ConfigRequests:
             raise AlreadyExists(f"Connector {name} already exists")
         with self._write_stage("writing connector configuration to Kafka"):
             self._configs.put_connector_config(name, config, state)
+        self._warn_about_policy(name, config)
 
     def put_connector(self, name: str, config: RawConfig) -> bool:
         """Write a connector; return whether it is new."""
         is_new = self._configs.snapshot().connector_config(name) is None
         with self._write_stage("writing connector configuration to Kafka"):
             self._configs.put_connector_config(name, config)
+        self._warn_about_policy(name, config)
         return is_new
 
     def patched_config(self, name: str, patch: RawConfig) -> dict[str, str | None]:
@@ -105,6 +111,13 @@ class ConfigRequests:
         if config is None:
             raise NotFound(f"Connector {name} not found")
         return config
+
+    def _warn_about_policy(self, name: str, config: RawConfig) -> None:
+        current = self._configs.snapshot()
+        others = {other: current.connector_config(other) or {} for other in current.connectors()}
+        difference = policy_difference(name, config, others)
+        if difference is not None:
+            log.warning("%s", difference)
 
     def _is_stopped(self, name: str) -> bool:
         state = self._configs.snapshot()

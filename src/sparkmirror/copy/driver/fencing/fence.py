@@ -9,7 +9,9 @@ lease did not end cleanly.
                                                   `-- everything of the old owner lies before it
 
 Rules, each observed on a broker:
-    - the answer to the abort comes before the markers: wait until the coordinator reports the end
+    - the answer to the abort comes before the markers: wait until the coordinator reports the end.
+      Brokers before 3.0 do not report it. Such a coordinator refuses a second abort while markers
+      are missing, and accepts it afterwards without effect
     - a broker may complete a transaction without the marker of a partition that has no leader at
       that moment. Such partitions are left out, and every marker is confirmed: it must lie at the
       end of the log, with our producer id and the new epoch, and only batches of other producers
@@ -22,7 +24,9 @@ Rules, each observed on a broker:
       another conductor is making at that moment; that one begins again, as long as its worker is a
       member of its group. Their partitions are different, so no fence undoes another one
 
-If the principal may not use transactional ids there is no fence, only a plain producer id.
+If the principal may not use transactional ids, or the target has no transactions, there is no
+fence, only a plain producer id. If the target has no producer ids either, or refuses them, batches
+are appended without one (`producer_support`).
 
 `PartitionFencer` talks to the brokers. The decisions are pure functions: `fence_id_for`,
 `partitions_to_leave_out`. `fence_markers` confirms the markers.
@@ -37,10 +41,23 @@ from dataclasses import dataclass
 
 from sparkmirror.backoff import Backoff
 from sparkmirror.copy.driver.fencing.fence_markers import find_markers
+from sparkmirror.copy.driver.fencing.producer_support import (
+    ProducerSupport,
+    producer_support,
+    support_after_refusal,
+)
 from sparkmirror.copy.driver.sharing.worker_group_membership import GroupMembership
-from sparkmirror.errors import ClusterError, ClusterTimeout, NotAuthorized, RequestRefused
+from sparkmirror.copy.lease import NOT_IDEMPOTENT
+from sparkmirror.errors import (
+    ClusterError,
+    ClusterTimeout,
+    NotAuthorized,
+    RequestRefused,
+    UnsupportedByBroker,
+)
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.net.routing import Router
+from sparkmirror.wire.batch.header import NO_EPOCH
+from sparkmirror.wire.net.routing import AnyBroker, Router
 from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
 from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch, init_producer_id
 from sparkmirror.wire.protocol.transactions import (
@@ -51,11 +68,17 @@ from sparkmirror.wire.protocol.transactions import (
     transaction_version,
 )
 
+NOT_IDEMPOTENT_PRODUCER = ProducerIdAndEpoch(NOT_IDEMPOTENT, NO_EPOCH)
+"""Stands for the producer of batches without a producer id."""
 FENCE_IDS = 8
 END_TIMEOUT_S = 30.0
 POLL_INTERVAL_S = 0.01
 MAX_ATTEMPTS = 10
 """How often a fence begins again because another conductor took its id."""
+
+
+class NoTransactions(UnsupportedByBroker):
+    """The target has no transactions, so there is no fence. Raised before any request is sent."""
 
 
 class DriverFenced(ClusterError):
@@ -110,23 +133,70 @@ class PartitionFencer:
         self._unfenced_identity: ProducerIdAndEpoch | None = None
         self._unconfirmed: dict[TopicPartition, _Fence] = {}
         self._version = 0
+        self._support: ProducerSupport | None = None
+
+    @property
+    def support(self) -> ProducerSupport:
+        """What the target supports; asks a broker the first time."""
+        if self._support is None:
+            versions = self._router.connection_to(AnyBroker()).api_versions
+            self._support = producer_support(versions)
+        return self._support
+
+    @property
+    def known_support(self) -> ProducerSupport:
+        """What the target supports as far as it is known now; asks no broker."""
+        return self._support or ProducerSupport()
+
+    @property
+    def is_idempotent(self) -> bool:
+        """Whether the target has producer ids, as far as known now."""
+        return self.support.has_producer_ids
 
     def identity_for(self, partition: TopicPartition) -> ProducerIdAndEpoch:
         """Return the identity for the first lease of a partition."""
-        try:
-            return self._identity(fence_id_for(self._prefix, partition))
-        except NotAuthorized:
-            self._unfenced_identity = self._unfenced_identity or self.new_unfenced_identity()
-            return self._unfenced_identity
+        if identity := self._transactional_identity(partition):
+            return identity
+        self._unfenced_identity = self._unfenced_identity or self.new_unfenced_identity()
+        return self._unfenced_identity
+
+    def fenceable_producer_id(self, partition: TopicPartition) -> int | None:
+        """Return the producer id that a fence of the partition stops; None if there is no fence.
+
+        A producer id without a transactional id is never one: no fence raises its epoch.
+        """
+        identity = self._transactional_identity(partition)
+        return identity.producer_id if identity else None
+
+    def _transactional_identity(self, partition: TopicPartition) -> ProducerIdAndEpoch | None:
+        """The identity of the partition's fence id; None if the target or a right lacks it."""
+        if self.support.has_transactions:
+            try:
+                return self._identity(fence_id_for(self._prefix, partition))
+            except NotAuthorized:
+                pass
+            except (RequestRefused, UnsupportedByBroker) as error:
+                self._support = support_after_refusal(self.support, error)
+        return None
 
     def new_unfenced_identity(self) -> ProducerIdAndEpoch:
         """Return a new identity that can neither fence nor be fenced."""
-        return init_producer_id(self._router)
+        if self.support.has_producer_ids:
+            try:
+                return init_producer_id(self._router)
+            except (RequestRefused, UnsupportedByBroker) as error:
+                self._support = support_after_refusal(self.support, error)
+        return NOT_IDEMPOTENT_PRODUCER
 
     def fence(
         self, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, FencedPartition | ErrorCode]:
-        """Fence partitions; for each one returns the fence, or the code that prevented it."""
+        """Fence partitions; for each one returns the fence, or the code that prevented it.
+
+        Raises NoTransactions, and NotAuthorized if the principal may not use transactional ids.
+        """
+        if not self.support.has_transactions:
+            raise NoTransactions(self._router.client.cluster, self.support.missing_feature)
         by_id: dict[str, set[TopicPartition]] = {}
         outcomes: dict[TopicPartition, FencedPartition | ErrorCode] = {}
         wanted = set(partitions)
@@ -171,7 +241,10 @@ class PartitionFencer:
         if not added:
             return dict(outcomes)
         fence = _Fence(identity, self._abort(fence_id, identity))
-        self._await_end(fence_id)
+        try:
+            self._await_end(fence_id)
+        except UnsupportedByBroker:
+            self._abort(fence_id, identity)
         return {**outcomes, **self._confirm_markers(added, fence)}
 
     def _add_partitions(

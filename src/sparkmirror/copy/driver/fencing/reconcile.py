@@ -9,13 +9,22 @@ appended more:
 Behind a fence the end cannot move. The n-th record must equal the last own record; otherwise the
 position of the dead owner is unknown: `ReconcileFailed`. Two methods:
 
-    jump   if the sequence of the last own batch proves that only own records lie before it, n is
-           known without reading, and the record at S + n - 1 is compared
-    walk   otherwise both logs are read: own records are counted on the target, and source batches
-           are converted as a task converts them
+    jump     if the sequence of the last own batch proves that only own records lie before it, n is
+             known without reading, and the record at S + n - 1 is compared
+    walk     otherwise both logs are read: own records are counted on the target, and source batches
+             are converted as a task converts them
 
 A jump over gaps in the source can only end too early, never too late: it repeats records and skips
 none.
+
+Without a producer id no record is known to be own, and a request of a lost connection may have been
+appended twice. A third method then reads both logs (`copied_records`):
+
+    compare  source records from S on are found on the target, from T on, one after the other. The
+             source resumes behind the last one found. Target records that are not the next one are
+             repetitions, or of another program
+
+Every source record before that position has a target record of its own, in order: none is skipped.
 
 Own: written under the producer id of the lease. `Reconciler` reads logs through a `LogReader`;
 everything else here is pure.
@@ -24,13 +33,21 @@ everything else here is pure.
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from sparkmirror.copy.driver.fencing.copied_records import (
+    copied_records,
+    extend_runs,
+    has_same_content,
+)
 from sparkmirror.copy.lease import Lease, LeaseIdentity
 from sparkmirror.copy.task.batch_converter import BatchConverter
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
+from sparkmirror.copy.task.produce.pending_batch import PendingBatch
 from sparkmirror.errors import MirrorError
+from sparkmirror.mirror.offsets.run_map import OffsetRun
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch import records
 from sparkmirror.wire.batch.header import BatchHeader
@@ -56,6 +73,7 @@ class ReconcileMethod(enum.StrEnum):
     NOTHING_APPENDED = "nothing-appended"
     JUMP = "jump"
     WALK = "walk"
+    COMPARE = "compare"
 
 
 class ReconcileFailed(MirrorError):
@@ -101,6 +119,8 @@ class ReconciledPosition:
     appended: int = 0
     method: ReconcileMethod = ReconcileMethod.NOTHING_APPENDED
     has_foreign_records: bool = False
+    runs: tuple[OffsetRun, ...] = ()
+    """What was appended, if both logs were compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +147,8 @@ class Reconciler:
 
         Raises ReconcileFailed, OffsetOutOfRange or what a cluster raises.
         """
+        if not lease.is_idempotent:
+            return self._compare(lease, end, limits)
         last = self._last_own_batch(lease, end)
         if last is None:
             return ReconciledPosition(position=lease.position)
@@ -147,6 +169,24 @@ class Reconciler:
             appended=count,
             method=ReconcileMethod.WALK,
             has_foreign_records=has_foreign_records,
+        )
+
+    def _compare(self, lease: Lease, end: int, limits: TargetLimits) -> ReconciledPosition:
+        """Compare both logs from the ledger's offsets on; for leases without a producer id."""
+        runs: list[OffsetRun] = []
+        position, appended = lease.position, 0
+        if end > lease.expected:
+            matches = copied_records(
+                self._source_records(lease, limits), self._target_records(lease, end, limits)
+            )
+            for source_offset, target_offset in matches:
+                position, appended = source_offset + 1, appended + 1
+                extend_runs(runs, source_offset, target_offset)
+        return ReconciledPosition(
+            position=position,
+            appended=appended,
+            method=ReconcileMethod.COMPARE,
+            runs=tuple(runs),
         )
 
     # -- the target ------------------------------------------------------------------------------
@@ -187,6 +227,24 @@ class Reconciler:
                 raise ReconcileFailed(f"{lease.target} cannot be read from offset {offset} on")
         return count, has_foreign_records
 
+    def _target_records(
+        self, lease: Lease, end: int, limits: TargetLimits
+    ) -> Iterator[tuple[Record, bool]]:
+        """Yield the records from the ledger's offset on, and whether their timestamps count."""
+        offset = lease.expected
+        while offset < end:
+            before = offset
+            fetched = self.target.fetch(lease.target, offset).records
+            for header, batch in iter_complete_batches(fetched):
+                if not header.is_control and header.next_offset > offset:
+                    is_timed = not (limits.log_append_time or header.is_log_append_time)
+                    for record in records.read_records(header, batch):
+                        if offset <= record.offset < end:
+                            yield record, is_timed
+                offset = max(offset, header.next_offset)
+            if offset == before:
+                raise ReconcileFailed(f"{lease.target} cannot be read from offset {offset} on")
+
     # -- the source ------------------------------------------------------------------------------
 
     def _jump(self, lease: Lease, count: int, last: Record, limits: TargetLimits) -> int | None:
@@ -204,27 +262,41 @@ class Reconciler:
 
     def _walk(self, lease: Lease, count: int, last: Record, limits: TargetLimits) -> int:
         """Convert source batches as a task does, up to as many records as were appended."""
+        if count == 0:
+            return lease.position
+        converted = 0
+        for pending in self._source_batches(lease, limits):
+            converted += pending.record_count
+            if converted >= count:
+                index = pending.record_count - (converted - count) - 1
+                record = records.read_records(pending.header, pending.batch)[index]
+                if not same_record(record, last, limits):
+                    raise _reconcile_failed(lease)
+                return source_offset_at(pending.spans, index) + 1
+        raise _reconcile_failed(lease)
+
+    def _source_batches(self, lease: Lease, limits: TargetLimits) -> Iterator[PendingBatch]:
+        """Yield what a task would send, from the ledger's position to the end of the source."""
         queue = PartitionQueue(_without_identity(lease))
         converter = BatchConverter(limits, self.read_committed)
-        pool, converted = BufferPool(), 0
-        while converted < count:
+        pool = BufferPool()
+        while True:
             before = queue.next_fetch_offset
             fetched = self.source.fetch(lease.source, before, read_committed=self.read_committed)
             frame = pool.allocate(len(fetched.records))
             frame.view[:] = fetched.records
             refusal = converter.convert(queue, frame, frame.view, fetched.aborted_transactions)
-            while queue.ready and converted < count:
-                pending = queue.ready.popleft()
-                converted += pending.record_count
-                if converted >= count:
-                    index = pending.record_count - (converted - count) - 1
-                    record = records.read_records(pending.header, pending.batch)[index]
-                    if not same_record(record, last, limits):
-                        raise _reconcile_failed(lease)
-                    return source_offset_at(pending.spans, index) + 1
+            while queue.ready:
+                yield queue.ready.popleft()
             if refusal or queue.next_fetch_offset == before:
-                raise _reconcile_failed(lease)
-        return queue.next_fetch_offset
+                return
+
+    def _source_records(self, lease: Lease, limits: TargetLimits) -> Iterator[Record]:
+        """Yield the records that a task would send, with their source offsets."""
+        for pending in self._source_batches(lease, limits):
+            sent = records.read_records(pending.header, pending.batch)
+            for index, record in enumerate(sent):
+                yield record._replace(offset=source_offset_at(pending.spans, index))
 
 
 def is_contiguous(identity: LeaseIdentity, header: BatchHeader) -> bool:
@@ -245,12 +317,9 @@ def same_record(source: Record, target: Record, limits: TargetLimits) -> bool:
 
     A topic with LogAppendTime replaces the timestamp.
     """
-    same_content = (source.key, source.value, source.headers) == (
-        target.key,
-        target.value,
-        target.headers,
+    return has_same_content(source, target) and (
+        limits.log_append_time or source.timestamp == target.timestamp
     )
-    return same_content and (limits.log_append_time or source.timestamp == target.timestamp)
 
 
 def source_offset_at(spans: tuple[tuple[int, int], ...], index: int) -> int:

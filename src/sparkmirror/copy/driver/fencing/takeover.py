@@ -9,6 +9,10 @@ principal may not use transactional ids, there is no fence: after the lease time
 has stopped by itself, the old identity continues, and the broker's check of the sequence keeps
 records from being appended twice. An event reports that.
 
+A target without producer ids has neither fence nor sequence. A lease that its owner gave back is
+taken over when the target has had time to append what was on its way (`SETTLE_S`); any other one so
+long after the lease timeout. Then both logs are compared record by record.
+
 `Takeover` talks to the clusters. The decisions are pure functions: `can_take_over`,
 `continues_sequence`, `next_lease`, `takeover_events`.
 """
@@ -19,7 +23,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from sparkmirror.copy.driver.cluster_queries import ClusterQueries
-from sparkmirror.copy.driver.fencing.fence import FencedPartition, PartitionFencer
+from sparkmirror.copy.driver.fencing.fence import FencedPartition, NoTransactions, PartitionFencer
 from sparkmirror.copy.driver.fencing.reconcile import (
     ReconciledPosition,
     ReconcileFailed,
@@ -38,6 +42,9 @@ from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch
 from sparkmirror.wire.protocol.synchronous.synchronous_fetch import OffsetOutOfRange
 
 NO_RIGHT_TO_FENCE = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
+SETTLE_S = 1.0
+"""How long a target without producer ids may take to append a request of a lost connection."""
 
 PublishEvent = Callable[[str, TrackedPartition, str], None]
 """Publishes an event for the operator: kind, partition, text."""
@@ -104,11 +111,19 @@ class Takeover:
 
     def _is_ready(self, tracked: TrackedPartition, now: float) -> bool:
         assert tracked.lease is not None
-        fence_producer = self.fences.identity_for(tracked.target).producer_id
         doubtful_s = now - tracked.doubtful_since
-        if can_take_over(tracked.lease, fence_producer, doubtful_s, self.lease_timeout_s):
+        if can_take_over(
+            tracked.lease,
+            self.fences.fenceable_producer_id(tracked.target),
+            doubtful_s,
+            self.lease_timeout_s,
+            is_given_back=tracked.is_given_back,
+        ):
             return True
-        tracked.hold("the last owner may still be there", now, then=LeaseState.DOUBTFUL)
+        reason = "the last owner may still be there"
+        if tracked.is_given_back and not tracked.lease.is_idempotent:
+            reason = "the target may still append what was sent"
+        tracked.hold(reason, now, then=LeaseState.DOUBTFUL)
         return False
 
     def _fence(
@@ -118,7 +133,7 @@ class Takeover:
             return {}
         try:
             outcomes = dict(self.fences.fence(tracked.target for tracked in partitions))
-        except NotAuthorized as error:
+        except (NotAuthorized, NoTransactions) as error:
             return self._without_fence(partitions, error)
         # A right that was there when the driver started: the last owner has to stop by itself.
         refused = [
@@ -138,7 +153,8 @@ class Takeover:
     ) -> dict[TopicPartition, FencedPartition | ErrorCode]:
         """Continue the old identity; the broker checks the sequence of what it still appends."""
         for tracked in partitions:
-            self.publish("unfenced", tracked, f"taken over without a fence: {error}")
+            if isinstance(error, NotAuthorized):
+                self.publish("unfenced", tracked, f"taken over without a fence: {error}")
         ends = self.clusters.target_ends([tracked.target for tracked in partitions])
         return {
             target: end if isinstance(end, ErrorCode) else FencedPartition(None, end)
@@ -159,7 +175,7 @@ class Takeover:
         self._update_runs(tracked, lease, fenced, found)
         for kind, text in takeover_events(lease, fenced, found):
             self.publish(kind, tracked, text)
-        tracked.set_lease(next_lease(lease, found, fenced.end_offset, producer))
+        tracked.continue_after(next_lease(lease, found, fenced.end_offset, producer))
 
     def _resume_from_ledger(
         self, tracked: TrackedPartition, fenced: FencedPartition, reason: str
@@ -188,7 +204,7 @@ class Takeover:
         self, fenced: FencedPartition, *, is_unbroken: bool
     ) -> ProducerIdAndEpoch | None:
         """The producer of the next lease; None: the old identity continues."""
-        if fenced.identity or is_unbroken:
+        if fenced.identity or (is_unbroken and self.fences.is_idempotent):
             return fenced.identity
         return self.fences.new_unfenced_identity()
 
@@ -201,6 +217,9 @@ class Takeover:
     ) -> None:
         if found.method is ReconcileMethod.JUMP:
             tracked.add_run(lease.position, lease.expected, found.appended)
+        elif found.method is ReconcileMethod.COMPARE:
+            for run in found.runs:
+                tracked.add_run(run.source_first, run.target_first, run.length)
         elif found.method is ReconcileMethod.WALK:
             tracked.runs.mark_coarse()  # the target offsets of the appended records are not known
         if fenced.end_before_fence < lease.expected:
@@ -208,14 +227,24 @@ class Takeover:
 
 
 def can_take_over(
-    lease: Lease, fence_producer_id: int, doubtful_s: float, lease_timeout_s: float
+    lease: Lease,
+    fenceable_producer_id: int | None,
+    doubtful_s: float,
+    lease_timeout_s: float,
+    *,
+    is_given_back: bool = False,
 ) -> bool:
     """Whether a fence stops the last owner, or the last owner has stopped by itself.
 
     A fence raises the epoch of one producer id. It does not stop an owner that wrote under another
     one: without a transactional id, or under one that the brokers have forgotten.
+    `fenceable_producer_id` is None if there is no fence. Without a producer id nothing stops an
+    owner that has not given the lease back (`is_given_back`), and what it sent last may be appended
+    after it has stopped.
     """
-    return lease.identity.producer_id == fence_producer_id or doubtful_s >= lease_timeout_s
+    if not lease.is_idempotent:
+        return doubtful_s >= (SETTLE_S if is_given_back else lease_timeout_s + SETTLE_S)
+    return lease.identity.producer_id == fenceable_producer_id or doubtful_s >= lease_timeout_s
 
 
 def continues_sequence(lease: Lease, target_end: int, found: ReconciledPosition) -> bool:

@@ -149,7 +149,7 @@ class TransactionalTakeover:
         if entry and entry.position != tracked.lease.position:
             tracked.runs.mark_coarse()  # the owner committed more than it reported
         lease = lease_at_committed(tracked.lease, entry)
-        tracked.set_lease(lease)
+        tracked.continue_after(lease)
         self.publish(
             "takeover",
             tracked,

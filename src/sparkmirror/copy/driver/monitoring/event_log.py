@@ -7,11 +7,10 @@ import time
 from collections import deque
 
 from sparkmirror.copy.driver.tracked_partition import TrackedPartition
-from sparkmirror.copy.snapshot import CopyEvent
+from sparkmirror.copy.snapshot import MAX_EVENTS, CopyEvent
 
 log = logging.getLogger(__name__)
 
-MAX_EVENTS = 200
 NOTHING_LOST = (-1, -1)
 
 

@@ -8,6 +8,8 @@
     sparkmirror's, open     any                       DOUBTFUL: fence and reconcile first
     sparkmirror's, closed   longer or shorter         DOUBTFUL
     of a transaction        any                       COMMITTED: it was committed with the data
+    without a producer id,  ends where the entry says ADOPT: the target may have producer ids now
+    closed
 
 In sequenced mode the entry of a transaction is adopted too. A recreated remote topic is empty for
 us: the entry is adopted, and the loss is reported. In exactly-once mode leases have no identity;
@@ -32,9 +34,10 @@ from sparkmirror.copy.driver.resume.existing.on_existing_policy import (
     ExistingDecision,
 )
 from sparkmirror.copy.job import StartMode, StartPosition
-from sparkmirror.copy.lease import Lease, LeaseIdentity
+from sparkmirror.copy.lease import NOT_IDEMPOTENT, Lease, LeaseIdentity
 from sparkmirror.copy.ledger import LedgerEntry
 from sparkmirror.model import TopicPartition
+from sparkmirror.wire.batch.header import NO_EPOCH
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 
 
@@ -125,6 +128,8 @@ def resume_mode(
         return ResumeMode.COMMITTED if is_exactly_once else ResumeMode.ADOPT
     if entry.extension.is_open or target_end != entry.extension.expected:
         return ResumeMode.DOUBTFUL
+    if entry.extension.identity.producer_id == NOT_IDEMPOTENT:
+        return ResumeMode.ADOPT
     return ResumeMode.CONTINUE
 
 
@@ -149,6 +154,7 @@ def resume_point(
             records=entry.extension.records if entry.extension else 0,
             source_topic_id=logs.source_topic_id,
             target_topic_id=logs.target_topic_id,
+            last_epoch=_last_epoch(entry),
         )
         return ResumePoint(lease=lease, loss=loss, source_end=source_end)
     lease = _continued_lease(entry, logs)
@@ -192,5 +198,11 @@ def _continued_lease(entry: LedgerEntry, logs: PartitionLogs) -> Lease:
         records=entry.extension.records,
         source_topic_id=logs.source_topic_id,
         target_topic_id=logs.target_topic_id,
-        last_epoch=(entry.extension.source_epoch, entry.position),
+        last_epoch=_last_epoch(entry),
     )
+
+
+def _last_epoch(entry: LedgerEntry) -> tuple[int, int]:
+    """The leader epoch before the position: a task needs it to notice a truncated source."""
+    epoch = entry.extension.source_epoch if entry.extension else NO_EPOCH
+    return epoch, entry.position

@@ -18,6 +18,7 @@ from sparkmirror.copy.driver.resume.existing.on_existing_policy import (
 )
 from sparkmirror.copy.driver.resume.resume_point_decision import (
     PartitionLogs,
+    ResumeMode,
     ResumePoint,
     resume_mode,
     resume_point,
@@ -127,6 +128,8 @@ class ResumePointFinder:
             find_loss(entry, logs.source_range, logs.topic_ids, last_known_end) if entry else None
         )
         mode = resume_mode(entry, loss, logs.target_end, self.job.is_exactly_once)
+        if mode is ResumeMode.CONTINUE and not self.fences.is_idempotent:
+            mode = ResumeMode.ADOPT  # the target has no producer ids any more
         identity = self._new_identity(logs) if mode.needs_new_identity else None
         if entry is None:
             assert start is not None

@@ -6,7 +6,11 @@ another broker leads, or the     resend after a backoff and a check (`resend_che
 outcome is unknown               old data without a transaction ends the lease instead
 a sequence does not fit          oldest batch: compare the target's log first
                                  later batch: resend behind the oldest one
+the target lacks the codec       end the lease; the driver grants it with another codec
 anything else                    end the lease
+
+Without a producer id the target recognises no batch that it has. Where the outcome is unknown, the
+lease ends, and the driver compares both logs.
 
 Fetch                            reaction
 offset, topic or right missing   end the lease when the queue is sent
@@ -18,7 +22,7 @@ from __future__ import annotations
 import enum
 from typing import NamedTuple
 
-from sparkmirror.copy.control.messages import LeaseEndReason
+from sparkmirror.copy.control.messages import NO_CODEC, LeaseEndReason
 from sparkmirror.copy.task.produce.pending_batch import PendingBatch
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
@@ -36,12 +40,16 @@ NOT_APPENDED = frozenset(
 """Errors that a broker returns before it appends anything. A broker that is no longer the leader is
 not among them: it may have appended, and the new leader may have the batch."""
 
+_UNKNOWN_OUTCOME = frozenset({ErrorAction.REFRESH, ErrorAction.AMBIGUOUS, ErrorAction.SEQUENCE})
+"""Errors after which only a producer id makes a resend safe."""
+
 
 class LeaseEnd(NamedTuple):
     """Why a lease ends."""
 
     reason: LeaseEndReason
     message: str
+    refused_codec: int = NO_CODEC
 
 
 class ProduceReaction(enum.Enum):
@@ -54,6 +62,7 @@ class ProduceReaction(enum.Enum):
     CHECK_SEQUENCE = "compare the target's log before anything is sent"
     RESEND_IN_ORDER = "resend without a backoff: an older batch failed"
     WAIT_FOR_CHECK = "do nothing: a sequence check is pending"
+    COMPARE_LOGS = "end the lease: the outcome is unknown, and a resend could append twice"
     END_LEASE = "end the lease"
 
 
@@ -64,14 +73,18 @@ def react_to_produce_error(
     can_send: bool,
     is_oldest: bool,
     is_check_pending: bool,
+    is_idempotent: bool = True,
 ) -> ProduceReaction:
     """Return the reaction to a produce error.
 
     `can_send` is whether the partition may still send, `is_oldest` whether the batch is its oldest
-    one in flight, `is_check_pending` whether a sequence check was already requested.
+    one in flight, `is_check_pending` whether a sequence check was already requested,
+    `is_idempotent` whether the target recognises batches that it has.
     """
     if in_transaction and _fails_transaction(action, can_send=can_send, is_oldest=is_oldest):
         return ProduceReaction.FAIL_TRANSACTION
+    if not is_idempotent and action in _UNKNOWN_OUTCOME:
+        return ProduceReaction.COMPARE_LOGS
     match action:
         case ErrorAction.REFRESH:
             return ProduceReaction.RESEND_IF_SAFE
@@ -125,6 +138,9 @@ def lease_end_for_produce_error(
                 f"the target refuses to let {target.topic} be written: {code};"
                 " grant Write on the topic",
             )
+        case _ if code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE and batch.header.codec_id:
+            text = _rejection_text(batch, response, code)
+            return LeaseEnd(LeaseEndReason.CODEC_REFUSED, text, batch.header.codec_id)
         case _:
             return LeaseEnd(LeaseEndReason.REFUSED, _rejection_text(batch, response, code))
 

@@ -16,6 +16,9 @@ Invariants, asserted:
 In exactly-once mode the task's transaction assigns the sequence when the batch is sent, and the
 target chooses the offset. `lease` then has the committed state and moves with every commit.
 
+Without a producer id only one batch is in flight, always: the target recognises no batch that it
+has, and appends what arrives. It chooses the offset, as in a transaction.
+
 No I/O: the sender asks what to send and reports the result.
 """
 
@@ -30,6 +33,7 @@ from sparkmirror.copy.task.produce.pending_batch import PendingBatch
 from sparkmirror.copy.task.produce.transaction_state import Transaction
 from sparkmirror.mirror.offsets.run_map import OffsetRun
 from sparkmirror.wire.batch.forward import BatchProducer
+from sparkmirror.wire.batch.header import NO_SEQUENCE
 
 MAX_IN_FLIGHT_BATCHES = 5
 """How many batches per producer and partition a broker keeps to recognise duplicates."""
@@ -62,10 +66,7 @@ class PartitionQueue:
         self.position = self.next_fetch_offset = self.lease.position
         self.expected = self.next_expected = self.lease.expected
         self.records = self.lease.records
-        identity = self.lease.identity
-        self._producer = BatchProducer(
-            producer_id=identity.producer_id, epoch=identity.producer_epoch
-        )
+        self._producer = _batch_producer(self.lease)
         assert self.lease.is_transactional == (self.transaction is not None)
         self.is_producer_known = self.transaction is not None and self.transaction.is_transaction_v2
 
@@ -76,7 +77,9 @@ class PartitionQueue:
         assert batch.spans[0][0] >= self.next_fetch_offset
         assert batch.next_source_offset > batch.spans[-1][0]
         if self.transaction is None:
-            sequence = self.lease.identity.sequence_for(self.next_expected)
+            sequence = NO_SEQUENCE
+            if self.lease.is_idempotent:
+                sequence = self.lease.identity.sequence_for(self.next_expected)
             batch.set_producer_state(self._producer, sequence, self.next_expected)
         self.ready.append(batch)
         self.queued_bytes += batch.size
@@ -94,7 +97,8 @@ class PartitionQueue:
 
     def next_to_send(self) -> PendingBatch | None:
         """Move the next batch to in_flight and return it; None if no batch may be sent now."""
-        limit = MAX_IN_FLIGHT_BATCHES if self.is_producer_known else 1
+        may_pipeline = self.is_producer_known and self.lease.is_idempotent
+        limit = MAX_IN_FLIGHT_BATCHES if may_pipeline else 1
         if self.is_resending or not self.ready or len(self.in_flight) >= limit:
             return None
         if self.transaction and not self.transaction.assign_sequence(
@@ -111,8 +115,9 @@ class PartitionQueue:
         """Return whether the target may have appended the oldest batch at this offset.
 
         In a transaction other records may precede it: markers, aborted batches, other writers.
+        Without a producer id, too: a batch of an earlier owner that arrived late.
         """
-        if self.transaction is None:
+        if self.transaction is None and self.lease.is_idempotent:
             return base_offset == batch.expected
         if base_offset < self.expected:
             return False
@@ -261,3 +266,10 @@ class PartitionQueue:
             assert at <= batch.spans[0][0]
             at = batch.next_source_offset
         assert at <= self.next_fetch_offset
+
+
+def _batch_producer(lease: Lease) -> BatchProducer:
+    if not lease.is_idempotent:
+        return BatchProducer()
+    identity = lease.identity
+    return BatchProducer(producer_id=identity.producer_id, epoch=identity.producer_epoch)

@@ -34,6 +34,7 @@ from sparkmirror.copy.control.messages import LeaseEndReason
 from sparkmirror.copy.event_loop import EventLoop
 from sparkmirror.copy.lease import Lease
 from sparkmirror.copy.task.leased_partition import LeasedPartition
+from sparkmirror.copy.task.produce.pending_batch import PendingBatch
 from sparkmirror.copy.task.produce.sender import Sender
 from sparkmirror.errors import (
     ClusterTimeout,
@@ -42,6 +43,7 @@ from sparkmirror.errors import (
     NotAuthorized,
     UnsupportedByBroker,
 )
+from sparkmirror.mirror.offsets.run_map import OffsetRun
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.sequence import target_offset_of
 from sparkmirror.wire.net.routing import Router
@@ -124,14 +126,21 @@ class SequenceChecker:
 
     def _on_end_offset(self, partition: LeasedPartition, end: int | None) -> None:
         self._is_checking = partition.needs_sequence_check = False
-        count = partial(self.sender.counter.count, partition)
-        if end is None or not partition.queue.acknowledge_up_to(end, count):
+        on_found = partial(self._on_found, partition)
+        if end is None or not partition.queue.acknowledge_up_to(end, on_found):
             partition.end_now(
                 LeaseEndReason.AMBIGUOUS,
                 "the target refuses a sequence and does not hold the batch",
             )
         partition.queue.resend_in_flight()
         self.sender.mark_ready(partition)
+
+    def _on_found(
+        self, partition: LeasedPartition, batch: PendingBatch, runs: list[OffsetRun]
+    ) -> None:
+        """The target has a batch: it counts as copied, and is not sent again."""
+        partition.suppressed += batch.record_count
+        self.sender.counter.count(partition, batch, runs)
 
     def _on_error(self, partition: LeasedPartition, error: MirrorError) -> None:
         self._is_checking = partition.needs_sequence_check = False

@@ -1,14 +1,16 @@
 """Sends the batches of a task to the target brokers and handles the responses.
 
 One connection per target broker and several requests in flight on it. A request has one batch of
-each partition that has one ready. The response must name the expected target offset of the batch.
-Any other offset means that another program writes to the partition, and the lease ends.
+each partition that has one ready, as far as max.request.size allows. The response must name the
+expected target offset of the batch. Any other offset means that another program writes to the
+partition, and the lease ends.
 
 A batch that was sent and not acknowledged is sent again unchanged. The broker recognises it by its
 sequence, and `resend_checks` asks the broker first whether it still knows the producer. If the
 data is so old that the broker may have forgotten the producer, the lease ends and the driver
-compares both logs. In a transaction no data is too old, because a broker remembers the producer of
-an open transaction. An error that a resend cannot repair fails the transaction.
+compares both logs. A lease without a producer id ends then, too. In a transaction no data is too
+old, because a broker remembers the producer of an open transaction. An error that a resend cannot
+repair fails the transaction.
 
 `error_reactions` decides about error codes.
 """
@@ -16,6 +18,7 @@ an open transaction. An error that a resend cannot repair fails the transaction.
 from __future__ import annotations
 
 import time
+from collections import deque
 from dataclasses import dataclass, field
 
 from sparkmirror.copy.control.messages import LeaseEndReason
@@ -32,6 +35,7 @@ from sparkmirror.copy.task.produce.error_reactions import (
 from sparkmirror.copy.task.produce.pending_batch import PendingBatch
 from sparkmirror.copy.task.produce.transaction_state import Transaction
 from sparkmirror.errors import ClusterError
+from sparkmirror.wire.batch.target_limits import UNLIMITED_BYTES
 from sparkmirror.wire.net.connection import BrokerConnection
 from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
 from sparkmirror.wire.protocol.produce import (
@@ -40,6 +44,7 @@ from sparkmirror.wire.protocol.produce import (
     ProduceResponseData,
     produce_request,
     produce_version,
+    request_overhead,
     supports_topic_ids,
 )
 from sparkmirror.wire.protocol.topics.topic_key import TopicKey
@@ -63,18 +68,31 @@ class Sender:
     counter: CopyCounter
     max_in_flight: int
     request_timeout_s: float
+    max_request_size: int = UNLIMITED_BYTES
+    """The largest request, all of it. No batch is larger than fits into one (`TargetLimits`)."""
     transaction: Transaction | None = None
     _replication_timeout_ms: int = field(init=False)
+    _request_overhead: int = field(init=False)
     _ready: dict[LeasedPartition, None] = field(default_factory=dict)
     _round_trips: dict[int, float] = field(default_factory=dict)
     """The fastest response of each broker so far."""
 
     def __post_init__(self) -> None:
         self._replication_timeout_ms = int(self.request_timeout_s * REPLICATION_SHARE * 1000)
+        self._set_request_overhead()
 
     def use_transactions(self, transaction: Transaction, counter: CopyCounter) -> None:
         """Send in transactions from now on. Requires that no partition is leased."""
         self.transaction, self.counter = transaction, counter
+        self._set_request_overhead()
+
+    def _set_request_overhead(self) -> None:
+        self._request_overhead = request_overhead(self.cluster.client_id, self._transactional_id)
+
+    @property
+    def _transactional_id(self) -> str:
+        transaction = self.transaction
+        return transaction.transactional_producer.transactional_id if transaction else ""
 
     def mark_ready(self, partition: LeasedPartition) -> None:
         """Check the partition for batches to send at the next poll."""
@@ -86,7 +104,7 @@ class Sender:
 
     def poll(self, now: float) -> None:
         """Send what can be sent."""
-        by_node: dict[int, list[LeasedPartition]] = {}
+        by_node: dict[int, deque[LeasedPartition]] = {}
         for partition in list(self._ready):
             if not partition.queue.ready:
                 del self._ready[partition]
@@ -95,7 +113,7 @@ class Sender:
             ):
                 node = self.cluster.leader_node(partition.target)
                 if node is not None:
-                    by_node.setdefault(node, []).append(partition)
+                    by_node.setdefault(node, deque()).append(partition)
         for node, partitions in by_node.items():
             connection = self.cluster.connection(node)
             if connection and now >= connection.throttled_until:
@@ -105,7 +123,7 @@ class Sender:
                     pass
 
     def _can_send(
-        self, node: int, connection: BrokerConnection, partitions: list[LeasedPartition]
+        self, node: int, connection: BrokerConnection, partitions: deque[LeasedPartition]
     ) -> bool:
         """Whether another request is useful. A broker handles one at a time: prefer few large."""
         in_flight = connection.in_flight_count
@@ -124,23 +142,18 @@ class Sender:
         self,
         node: int,
         connection: BrokerConnection,
-        partitions: list[LeasedPartition],
+        partitions: deque[LeasedPartition],
         now: float,
     ) -> bool:
         """Send one request with a batch of each partition; return whether there was a batch."""
         if connection.is_closed:
             return False
-        chosen: list[tuple[LeasedPartition, PendingBatch]] = []
-        size = 0
-        for partition in partitions:
-            if size >= MAX_REQUEST_BYTES:
-                break
-            batch = partition.queue.next_to_send() if partition.can_send else None
-            if batch:
-                chosen.append((partition, batch))
-                size += batch.size
+        chosen, is_full = choose_batches(partitions, self._request_overhead, self.max_request_size)
         if not chosen:
             return False
+        if is_full:
+            for partition, _ in chosen:
+                self._ready[partition] = self._ready.pop(partition, None)
         transaction = self.transaction
         implicit_add = transaction is None or transaction.is_transaction_v2
         by_id = (implicit_add and supports_topic_ids(connection.api_versions)) and all(
@@ -157,9 +170,7 @@ class Sender:
             produce_version(connection.api_versions, by_id=by_id, implicit_add=implicit_add),
             outgoing,
             timeout_ms=self._replication_timeout_ms,
-            transactional_id=(
-                transaction.transactional_producer.transactional_id if transaction else None
-            ),
+            transactional_id=self._transactional_id or None,
         )
         self.cluster.loop.run_guarded(
             connection,
@@ -177,7 +188,7 @@ class Sender:
     def _on_response(
         self, node: int, sent_at: float, sent: SentBatches, response: ProduceResponseData
     ) -> None:
-        now = time.monotonic()
+        now, now_ms = time.monotonic(), time.time_ns() // 1_000_000
         self._round_trips[node] = min(self._round_trips.get(node, now), now - sent_at)
         for key, (partition, batch) in sent.items():
             answer = response.partition_responses.get(key)
@@ -186,7 +197,7 @@ class Sender:
                     LeaseEndReason.AMBIGUOUS, "the target left a batch out of its response"
                 )
             elif answer.error_code == 0:
-                self._on_appended(partition, batch, answer.base_offset)
+                self._on_appended(partition, batch, answer.base_offset, now_ms)
             else:
                 self.cluster.update_leader(
                     partition.target, answer.current_leader, response.node_endpoints
@@ -196,7 +207,7 @@ class Sender:
             self.mark_ready(partition)
 
     def _on_appended(
-        self, partition: LeasedPartition, batch: PendingBatch, base_offset: int
+        self, partition: LeasedPartition, batch: PendingBatch, base_offset: int, now_ms: int
     ) -> None:
         queue = partition.queue
         if not queue.is_oldest_in_flight(batch):
@@ -214,7 +225,12 @@ class Sender:
             )
             return
         partition.send_backoff.clear()
-        partition.max_timestamp_ms = max(partition.max_timestamp_ms, batch.max_timestamp_ms)
+        header = batch.header
+        if header.max_timestamp > partition.max_timestamp_ms:
+            partition.max_timestamp_ms = header.max_timestamp
+        partition.latencies.add(
+            header.base_timestamp, header.max_timestamp, header.record_count, now_ms
+        )
         self.counter.count(partition, batch, queue.acknowledge(batch))
 
     def _on_error(
@@ -228,12 +244,13 @@ class Sender:
         if code.action in NOT_APPENDED:
             partition.queue.mark_not_appended(batch)
         reason = f"target: {code}"
-        match react_to_produce_error(
+        match react_to_produce_error(  # nothing is done about WAIT_FOR_CHECK
             code.action,
             in_transaction=self.transaction is not None,
             can_send=partition.can_send,
             is_oldest=partition.queue.is_oldest_in_flight(batch),
             is_check_pending=partition.needs_sequence_check,
+            is_idempotent=partition.queue.lease.is_idempotent,
         ):
             case ProduceReaction.FAIL_TRANSACTION:
                 self._fail_transaction(partition, code)
@@ -249,8 +266,8 @@ class Sender:
                 partition.needs_sequence_check = True
             case ProduceReaction.RESEND_IN_ORDER:
                 partition.queue.resend_in_flight()
-            case ProduceReaction.WAIT_FOR_CHECK:
-                pass
+            case ProduceReaction.COMPARE_LOGS:
+                self._end_with_unknown_outcome(partition, reason)
             case ProduceReaction.END_LEASE:
                 partition.end_now(*lease_end_for_produce_error(partition.target, batch, response))
 
@@ -265,9 +282,21 @@ class Sender:
     def _on_request_lost(self, sent: SentBatches, error: ClusterError) -> None:
         now = time.monotonic()
         for partition, _ in sent.values():
-            self._resend_if_recent(partition, f"target: {error}", now)
+            if partition.queue.lease.is_idempotent:
+                self._resend_if_recent(partition, f"target: {error}", now)
+            else:
+                self._end_with_unknown_outcome(partition, f"target: {error}")
             partition.queue.on_request_done()
             self.mark_ready(partition)
+
+    def _end_with_unknown_outcome(self, partition: LeasedPartition, reason: str) -> None:
+        """End a lease without a producer id: the driver finds out what the target has."""
+        partition.end_now(
+            LeaseEndReason.AMBIGUOUS,
+            f"{reason}; the target recognises no batch that it already has, so nothing is sent"
+            " again without a check of the target",
+        )
+        self.cluster.request_metadata_update(partition.target.topic)
 
     def _resend_if_recent(self, partition: LeasedPartition, reason: str, now: float) -> None:
         """Resend batches without an answer, unless the broker may have forgotten the producer."""
@@ -294,3 +323,26 @@ class Sender:
             partition.needs_resend_check = True
         partition.queue.resend_in_flight()
         self.cluster.request_metadata_update(partition.target.topic)
+
+
+def choose_batches(
+    partitions: deque[LeasedPartition], overhead: int, max_request_size: int
+) -> tuple[list[tuple[LeasedPartition, PendingBatch]], bool]:
+    """Take a batch of each partition until a request is full; return them, and whether it is.
+
+    The partition whose batch does not fit becomes the first one of the next request. No partition
+    behind it is looked at: a task may have thousands.
+    """
+    chosen: list[tuple[LeasedPartition, PendingBatch]] = []
+    size = overhead
+    for index, partition in enumerate(partitions):
+        if not partition.can_send or not partition.queue.ready:
+            continue
+        added = partition.queue.ready[0].size + partition.produce_overhead
+        if chosen and (size >= MAX_REQUEST_BYTES or size + added > max_request_size):
+            partitions.rotate(-index)
+            return chosen, True
+        if batch := partition.queue.next_to_send():
+            chosen.append((partition, batch))
+            size += added
+    return chosen, False

@@ -17,6 +17,7 @@ from sparkmirror.wire.protocol.kafka_python_messages import DescribeConfigsReque
 
 TOPIC_RESOURCE = 2
 UNLIMITED_MS = 2**63 - 1
+DEFAULT_MAX_MESSAGE_BYTES = 1_048_588
 
 MAX_MESSAGE_BYTES = "max.message.bytes"
 TIMESTAMP_TYPE = "message.timestamp.type"
@@ -37,22 +38,28 @@ REQUESTED_KEYS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicLogConfig:
-    """Limits of a topic. Timestamp bounds are milliseconds before and after the broker's clock."""
+    """Limits of a topic. Timestamp bounds are milliseconds before and after the broker's clock.
 
-    max_message_bytes: int
-    log_append_time: bool
-    compression_type: str
-    timestamp_before_max_ms: int
-    timestamp_after_max_ms: int
+    The defaults are Kafka's.
+    """
+
+    max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES
+    log_append_time: bool = False
+    compression_type: str = "producer"
+    timestamp_before_max_ms: int = UNLIMITED_MS
+    timestamp_after_max_ms: int = UNLIMITED_MS
 
     @classmethod
     def from_configs(cls, values: Mapping[str, str | None]) -> TopicLogConfig:
-        """Parse the values of a DescribeConfigs response. Raises KeyError for a missing config."""
+        """Parse the values of a DescribeConfigs response.
+
+        A service that is not Apache Kafka may leave configs out: they have Kafka's defaults.
+        """
         both_ways = values.get(TIMESTAMP_DIFFERENCE_MAX_MS) or str(UNLIMITED_MS)
         return cls(
-            max_message_bytes=int(values[MAX_MESSAGE_BYTES] or 0),
-            log_append_time=values[TIMESTAMP_TYPE] == "LogAppendTime",
-            compression_type=values[COMPRESSION_TYPE] or "producer",
+            max_message_bytes=int(values.get(MAX_MESSAGE_BYTES) or DEFAULT_MAX_MESSAGE_BYTES),
+            log_append_time=values.get(TIMESTAMP_TYPE) == "LogAppendTime",
+            compression_type=values.get(COMPRESSION_TYPE) or "producer",
             timestamp_before_max_ms=int(values.get(TIMESTAMP_BEFORE_MAX_MS) or both_ways),
             timestamp_after_max_ms=int(values.get(TIMESTAMP_AFTER_MAX_MS) or both_ways),
         )

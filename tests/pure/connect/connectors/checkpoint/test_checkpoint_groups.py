@@ -8,10 +8,11 @@ import pytest
 
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.groups import CommittedOffsets, GroupListing
+from sparkmirror.config.warn_once import unrecorded_warnings
 from sparkmirror.connect.connectors.checkpoint import checkpoint_groups
 from sparkmirror.connect.connectors.checkpoint.checkpoint_config import MirrorCheckpointConfig
 from sparkmirror.connect.connectors.checkpoint.checkpoint_groups import CheckpointGroups
-from sparkmirror.errors import ClusterError, NotAuthorized
+from sparkmirror.errors import ClusterError, NotAuthorized, UnsupportedByBroker
 from sparkmirror.model import OffsetAndMetadata, TopicPartition
 
 CONFIG = MirrorCheckpointConfig.parse(
@@ -112,3 +113,21 @@ def test_the_reason_says_why_a_group_gets_no_checkpoints(source: SourceGroups) -
         " right Describe on it"
     )
     assert reason("billing") == "its first checkpoints follow soon"
+
+
+def test_a_source_that_lists_no_groups_has_none_and_that_is_said_once(
+    source: SourceGroups, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(router: object, *, timeout_s: float) -> tuple[GroupListing, ...]:
+        del router, timeout_s
+        raise UnsupportedByBroker("A", "the broker does not support ListGroups")
+
+    monkeypatch.setattr(checkpoint_groups, "list_consumer_groups", refuse)
+    with unrecorded_warnings():
+        assert source.groups.refresh()
+        assert not source.groups.refresh()
+    assert source.groups.groups == ()
+    said = [one.getMessage() for one in caplog.records if one.levelname == "WARNING"]
+    assert said == [
+        "A: the broker does not support ListGroups, so no group of A gets checkpoints (A->B)"
+    ]

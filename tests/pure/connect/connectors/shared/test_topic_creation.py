@@ -17,7 +17,12 @@ from sparkmirror.connect.connectors.shared.topic_creation import (
     ensure_internal_topic,
     split_by_size,
 )
-from sparkmirror.errors import ClusterError, TopicRejected, UnsupportedByBroker
+from sparkmirror.errors import (
+    ClusterError,
+    TopicConfigRejected,
+    TopicRejected,
+    UnsupportedByBroker,
+)
 from sparkmirror.mirror.topics.internal_topics import InternalTopic
 from sparkmirror.mirror.topics.topic_configs import AlterConfigOp
 from sparkmirror.mirror.topics.topic_plan import NewRemoteTopic
@@ -165,3 +170,39 @@ def test_topics_are_grouped_by_the_records_that_they_need(
     records: Mapping[str, int], groups: list[list[str]]
 ) -> None:
     assert split_by_size(records) == groups
+
+
+class ServiceWithoutConfigs(InMemoryCluster):
+    """Rejects topics with configs."""
+
+    alters_configs = False
+
+    def can_alter_configs(self) -> bool:
+        return self.alters_configs
+
+    def create_topics(self, topics: Sequence[NewTopic]) -> TopicChangesResult:
+        error = TopicConfigRejected(self.cluster, "INVALID_CONFIG")
+        super().create_topics([topic for topic in topics if not topic.configs])
+        return TopicChangesResult(
+            {topic.name: error for topic in topics if topic.configs}, frozenset()
+        )
+
+    def request_auto_creation(self, names: Collection[str]) -> frozenset[str]:
+        return frozenset()
+
+
+def test_a_service_that_rejects_configs_gets_topics_without_them() -> None:
+    service = ServiceWithoutConfigs("B")
+    assert create_remote_topics(service, [REMOTE]) == {}
+    assert ensure_internal_topic(service, HEARTBEATS, 1) is None
+    assert [(topic.name, topic.configs) for topic in service.created] == [
+        ("A.orders", {}),
+        ("heartbeats", {}),
+    ]
+
+
+def test_kafka_that_rejects_a_config_creates_no_topic() -> None:
+    kafka = ServiceWithoutConfigs("B")
+    kafka.alters_configs = True
+    assert create_remote_topics(kafka, [REMOTE]).keys() == {"A.orders"}
+    assert kafka.created == []

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
+import pytest
+
+from sparkmirror.cluster.config_resources import TopicConfigs
+from sparkmirror.config.warn_once import unrecorded_warnings
 from sparkmirror.connect.connectors.source.source_config import MirrorSourceConfig
 from sparkmirror.connect.connectors.source.topic_config_and_acl_sync import TopicConfigAndAclSync
 from sparkmirror.errors import ClusterError, NotAuthorized, TopicMissing, UnsupportedByBroker
@@ -56,6 +60,16 @@ class RefusingCluster(InMemoryCluster):
         return {topic: kind(self.cluster, f"{topic}: grant AlterConfigs") for topic in topics}
 
 
+class WithoutApis(InMemoryCluster):
+    """A service without the APIs of configs and ACLs."""
+
+    def describe_configs(self, names: Collection[str]) -> dict[str, TopicConfigs | ClusterError]:
+        raise UnsupportedByBroker(self.cluster, "no DescribeConfigs")
+
+    def describe_topic_acls(self) -> tuple[AclBinding, ...] | None:
+        raise UnsupportedByBroker(self.cluster, "no DescribeAcls")
+
+
 def clusters() -> tuple[RefusingCluster, RefusingCluster, TopicConfigAndAclSync]:
     source, target = RefusingCluster("A"), RefusingCluster("B")
     source.configs = dict.fromkeys(TOPICS, (RETENTION,))
@@ -104,6 +118,21 @@ def test_without_an_authorizer_on_either_side_no_acls_are_synced_and_that_is_no_
     assert sync.sync_acls() == ""
     source.acls, target.acls = None, ()
     assert sync.sync_acls() == ""
+
+
+def test_a_target_without_the_apis_is_said_once_and_no_problem(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with unrecorded_warnings():
+        source, _, _ = clusters()
+        sync = TopicConfigAndAclSync(CONFIG, source, WithoutApis("B"))
+        for _ in range(2):
+            assert sync.sync_configs(TOPICS) == sync.sync_acls() == ""
+    said = [record.getMessage() for record in caplog.records]
+    assert said == [
+        "B: no DescribeConfigs, so no topic configs are synced (A->B)",
+        "B: no DescribeAcls, so no topic ACLs are synced (A->B)",
+    ]
 
 
 def _read_acl(topic: str) -> AclBinding:

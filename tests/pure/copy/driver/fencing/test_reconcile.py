@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -16,7 +17,8 @@ from sparkmirror.copy.driver.fencing.reconcile import (
     same_record,
     source_offset_at,
 )
-from sparkmirror.copy.lease import Lease, LeaseIdentity
+from sparkmirror.copy.lease import NOT_IDEMPOTENT, Lease, LeaseIdentity
+from sparkmirror.mirror.offsets.run_map import OffsetRun
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import BatchHeader, read_header
@@ -216,3 +218,36 @@ def test_the_broker_may_have_replaced_the_timestamp() -> None:
 @pytest.mark.parametrize(("index", "offset"), [(0, 10), (2, 12), (3, 20), (4, 21)])
 def test_the_source_offset_of_a_record_follows_from_the_spans(index: int, offset: int) -> None:
     assert source_offset_at(((10, 3), (20, 2)), index) == offset
+
+
+def logs_without_producer_id() -> Logs:
+    made = logs()
+    identity = LeaseIdentity(producer_id=NOT_IDEMPOTENT, producer_epoch=-1, anchor=0)
+    made.lease = replace(made.lease, identity=identity)
+    return made
+
+
+def test_without_a_producer_id_both_logs_are_compared_record_by_record() -> None:
+    made = logs_without_producer_id()
+    made.target.append(range(10, 15))
+    made.target.append(range(10, 15))  # a request of a lost connection
+    made.target.append([99])
+    made.target.append(range(15, 18))
+    found = made.find()
+    assert (found.position, found.appended, found.method) == (18, 8, ReconcileMethod.COMPARE)
+    assert found.runs == (OffsetRun(10, 10, 5), OffsetRun(15, 21, 3))
+
+
+def test_without_a_producer_id_nothing_new_on_the_target_resumes_at_the_ledger() -> None:
+    found = logs_without_producer_id().find()
+    assert (found.position, found.appended, found.runs) == (10, 0, ())
+
+
+def test_without_a_producer_id_gaps_of_the_source_are_kept_in_the_runs() -> None:
+    made = logs_without_producer_id()
+    made.source.append([100, 101], skip=3)
+    made.target.append(range(10, 40))
+    made.target.append([100])
+    found = made.find()
+    assert (found.position, found.appended) == (44, 31)
+    assert found.runs == (OffsetRun(10, 10, 30), OffsetRun(43, 40, 1))

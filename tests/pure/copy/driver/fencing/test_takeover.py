@@ -7,7 +7,12 @@ from dataclasses import replace
 import pytest
 
 from sparkmirror.copy.control.messages import Hello
-from sparkmirror.copy.driver.fencing.fence import FencedPartition
+from sparkmirror.copy.driver.fencing.fence import (
+    NOT_IDEMPOTENT_PRODUCER,
+    FencedPartition,
+    NoTransactions,
+)
+from sparkmirror.copy.driver.fencing.producer_support import ProducerSupport
 from sparkmirror.copy.driver.fencing.reconcile import (
     ReconciledPosition,
     ReconcileFailed,
@@ -23,8 +28,14 @@ from sparkmirror.copy.driver.fencing.takeover import (
 )
 from sparkmirror.copy.driver.monitoring.event_log import EventLog
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
-from sparkmirror.copy.lease import Lease, LeaseIdentity
-from sparkmirror.errors import ClusterUnavailable, MirrorError, NotAuthorized
+from sparkmirror.copy.lease import NOT_IDEMPOTENT, Lease, LeaseIdentity
+from sparkmirror.errors import (
+    ClusterUnavailable,
+    MirrorError,
+    NotAuthorized,
+    UnsupportedByBroker,
+)
+from sparkmirror.mirror.offsets.run_map import OffsetRun
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.target_limits import TargetLimits
 from sparkmirror.wire.protocol.error_codes import ErrorCode
@@ -40,6 +51,10 @@ LEASE = Lease(
     identity=LeaseIdentity(producer_id=FENCE_PRODUCER.producer_id, producer_epoch=1, anchor=3),
     records=40,
 )
+WITHOUT_ID = replace(
+    LEASE,
+    identity=LeaseIdentity(producer_id=NOT_IDEMPOTENT, producer_epoch=-1, anchor=50),
+)
 NOTHING = ReconciledPosition(position=100)
 JUMP = ReconciledPosition(position=110, appended=10, method=ReconcileMethod.JUMP)
 FOREIGN = replace(JUMP, method=ReconcileMethod.WALK, has_foreign_records=True)
@@ -47,14 +62,27 @@ LIMITS = {"A.t": TargetLimits()}
 
 
 @pytest.mark.parametrize(
-    ("fence_producer_id", "doubtful_s", "verdict"),
-    [(9, 0.0, True), (5, 0.0, False), (5, 14.9, False), (5, 15.0, True)],
-    ids=["fence-stops-it", "another-producer", "just-before-the-timeout", "after-the-timeout"],
+    ("fenceable", "doubtful_s", "verdict"),
+    [(9, 0.0, True), (5, 0.0, False), (None, 14.9, False), (5, 14.9, False), (5, 15.0, True)],
+    ids=["fence-stops-it", "another-producer", "no-fence", "before-the-timeout", "after-it"],
 )
 def test_a_partition_is_taken_over_if_its_owner_is_fenced_or_has_stopped(
-    fence_producer_id: int, doubtful_s: float, verdict: bool
+    fenceable: int | None, doubtful_s: float, verdict: bool
 ) -> None:
-    assert can_take_over(LEASE, fence_producer_id, doubtful_s, lease_timeout_s=15.0) is verdict
+    assert can_take_over(LEASE, fenceable, doubtful_s, lease_timeout_s=15.0) is verdict
+
+
+@pytest.mark.parametrize(
+    ("doubtful_s", "is_given_back", "verdict"),
+    [(15.9, False, False), (16.0, False, True), (0.9, True, False), (1.0, True, True)],
+    ids=["its-last-request-may-arrive", "has-stopped", "given-back-may-arrive", "given-back"],
+)
+def test_without_a_producer_id_only_time_ends_the_doubt(
+    doubtful_s: float, is_given_back: bool, verdict: bool
+) -> None:
+    assert verdict is can_take_over(
+        WITHOUT_ID, None, doubtful_s, lease_timeout_s=15.0, is_given_back=is_given_back
+    )
 
 
 @pytest.mark.parametrize(
@@ -164,6 +192,7 @@ def test_a_fenced_and_reconciled_partition_waits_for_its_next_owner() -> None:
     scene.fences.outcome = FencedPartition(FENCE_PRODUCER, 61)
     assert scene.resolve() is LeaseState.WAITING
     assert scene.tracked.lease == next_lease(LEASE, JUMP, 61, FENCE_PRODUCER)
+    assert scene.tracked.suppressed == JUMP.appended == 10
     assert [tuple(run) for run in scene.tracked.runs] == [(100, 50, 10)]
 
 
@@ -232,12 +261,37 @@ def test_a_right_to_fence_that_was_taken_away_is_a_reason_until_the_last_owner_h
     assert scene.event_kinds == ["unfenced", "takeover"]
 
 
+def test_a_fence_that_fails_half_way_is_not_taken_for_a_target_without_transactions() -> None:
+    scene = Scene()
+    scene.fences.outcome = UnsupportedByBroker("target", "the broker does not support EndTxn")
+    with pytest.raises(UnsupportedByBroker, match="EndTxn"):
+        scene.resolve()
+    assert scene.tracked.lease == LEASE
+
+
 def test_an_owner_that_no_fence_stops_is_waited_for() -> None:
     scene = Scene()
     scene.fences.first_identity = ProducerIdAndEpoch(5, 0)
     assert scene.resolve(now=1.0) is LeaseState.HELD
     assert scene.tracked.reason == "the last owner may still be there"
     assert scene.resolve(now=16.0) is LeaseState.WAITING
+
+
+def test_without_transactions_the_last_owner_under_the_same_producer_id_is_waited_for() -> None:
+    scene = Scene()
+    scene.fences.scripted_support = ProducerSupport(has_transactions=False)
+    scene.fences.outcome = NoTransactions("target", "no transactions")
+    assert scene.resolve(now=14.0) is LeaseState.HELD
+    assert scene.tracked.reason == "the last owner may still be there"
+    assert scene.resolve(now=15.0) is LeaseState.WAITING
+
+
+def test_a_lease_with_a_producer_id_that_was_given_back_waits_for_no_request() -> None:
+    scene = Scene()
+    scene.tracked.release(clean=False, now=0.0, is_given_back=True)
+    scene.fences.first_identity = ProducerIdAndEpoch(5, 0)
+    assert scene.resolve(now=1.0) is LeaseState.HELD
+    assert scene.tracked.reason == "the last owner may still be there"
 
 
 def test_a_repositioned_partition_is_not_reconciled() -> None:
@@ -253,3 +307,26 @@ def test_without_target_limits_the_partition_stays_doubtful() -> None:
     scene.takeover.resolve([scene.tracked], {}, 1.0)
     assert scene.tracked.state is LeaseState.HELD
     assert "UNKNOWN_TOPIC_OR_PARTITION" in scene.tracked.reason
+
+
+def test_without_producer_ids_the_next_lease_has_none_and_no_event_repeats_the_reason() -> None:
+    runs = (OffsetRun(100, 50, 4), OffsetRun(104, 57, 2))
+    compared = ReconciledPosition(
+        position=106, appended=6, method=ReconcileMethod.COMPARE, runs=runs
+    )
+    scene = Scene(compared)
+    scene.tracked.set_lease(WITHOUT_ID)
+    scene.tracked.release(clean=False, now=0.0, is_given_back=True)
+    scene.fences.scripted_support = ProducerSupport(has_producer_ids=False, has_transactions=False)
+    scene.fences.outcome = NoTransactions("target", "no transactions")
+    scene.fences.unfenced_identity = scene.fences.first_identity = NOT_IDEMPOTENT_PRODUCER
+    scene.clusters.target_end = 59
+    assert scene.resolve(now=0.5) is LeaseState.HELD
+    assert scene.tracked.reason == "the target may still append what was sent"
+    assert scene.resolve(now=2.0) is LeaseState.WAITING
+    lease = scene.tracked.lease
+    assert lease
+    assert (lease.position, lease.expected, lease.records) == (106, 59, 46)
+    assert not lease.is_idempotent
+    assert [tuple(run) for run in scene.tracked.runs] == [(100, 50, 4), (104, 57, 2)]
+    assert scene.event_kinds == ["takeover"]

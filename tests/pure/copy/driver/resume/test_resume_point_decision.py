@@ -20,7 +20,7 @@ from sparkmirror.copy.driver.resume.resume_point_decision import (
 from sparkmirror.copy.driver.resume.resume_point_finder import ResumePointFinder
 from sparkmirror.copy.driver.tracked_partition import TrackedPartition
 from sparkmirror.copy.job import StartMode, StartPosition
-from sparkmirror.copy.lease import TRANSACTIONAL_IDENTITY, LeaseIdentity
+from sparkmirror.copy.lease import NOT_IDEMPOTENT, TRANSACTIONAL_IDENTITY, LeaseIdentity
 from sparkmirror.copy.ledger import LedgerEntry, LedgerExtension
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.protocol.error_codes import ErrorCode
@@ -44,6 +44,10 @@ CLOSED = LedgerEntry(position=100, extension=EXTENSION)
 OPEN = LedgerEntry(position=100, extension=replace(EXTENSION, is_open=True))
 TRANSACTIONAL = LedgerEntry(
     position=100, extension=replace(EXTENSION, identity=TRANSACTIONAL_IDENTITY)
+)
+WITHOUT_ID = LedgerEntry(
+    position=100,
+    extension=replace(EXTENSION, identity=replace(IDENTITY, producer_id=NOT_IDEMPOTENT)),
 )
 
 
@@ -82,6 +86,10 @@ def decide(
         pytest.param(CLOSED, 51, ResumeMode.DOUBTFUL, ResumeMode.DOUBTFUL, id="target-longer"),
         pytest.param(CLOSED, 49, ResumeMode.DOUBTFUL, ResumeMode.DOUBTFUL, id="target-shorter"),
         pytest.param(OPEN, 50, ResumeMode.DOUBTFUL, ResumeMode.DOUBTFUL, id="open"),
+        pytest.param(WITHOUT_ID, 50, ResumeMode.ADOPT, ResumeMode.ADOPT, id="without-producer-id"),
+        pytest.param(
+            WITHOUT_ID, 51, ResumeMode.DOUBTFUL, ResumeMode.DOUBTFUL, id="without-id-longer"
+        ),
         pytest.param(
             TRANSACTIONAL, 50, ResumeMode.ADOPT, ResumeMode.COMMITTED, id="of-a-transaction"
         ),
@@ -128,6 +136,20 @@ def test_an_adopted_offset_appends_at_the_end_of_the_target() -> None:
     assert found.lease
     assert (found.lease.position, found.lease.expected, found.lease.records) == (100, 80, 0)
     assert found.lease.identity.producer_id == NEW_IDENTITY.producer_id
+
+
+@pytest.mark.parametrize(
+    ("entry", "epoch"),
+    [(WITHOUT_ID, 4), (TRANSACTIONAL, 4), (FOREIGN, -1)],
+    ids=["without-producer-id", "of-a-transaction", "offset-only"],
+)
+def test_an_adopted_lease_keeps_the_leader_epoch_that_shows_a_truncation(
+    entry: LedgerEntry, epoch: int
+) -> None:
+    mode, found = decide(entry, logs())
+    assert mode is ResumeMode.ADOPT
+    assert found.lease
+    assert found.lease.source_epoch == epoch
 
 
 def test_an_entry_of_a_transaction_keeps_its_count_in_sequenced_mode() -> None:

@@ -16,6 +16,7 @@ from sparkmirror.copy.task.produce.error_reactions import (
 )
 from sparkmirror.copy.task.produce.pending_batch import PendingBatch
 from sparkmirror.model import TopicPartition
+from sparkmirror.wire.batch.compression import CompressionType
 from sparkmirror.wire.batch.header import read_header
 from sparkmirror.wire.batch.records import Record, build_batch
 from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
@@ -120,6 +121,24 @@ def test_a_refused_sequence_is_checked_for_the_oldest_batch_only(
     )
 
 
+@pytest.mark.parametrize("action", ErrorAction, ids=lambda action: action.name)
+def test_without_a_producer_id_nothing_of_unknown_outcome_is_sent_again(
+    action: ErrorAction,
+) -> None:
+    reaction = react_to_produce_error(
+        action,
+        in_transaction=False,
+        can_send=True,
+        is_oldest=True,
+        is_check_pending=False,
+        is_idempotent=False,
+    )
+    certain = {ProduceReaction.RESEND, ProduceReaction.END_LEASE}
+    assert reaction in {ProduceReaction.COMPARE_LOGS, *certain}
+    if reaction is ProduceReaction.RESEND:
+        assert action in NOT_APPENDED
+
+
 def test_a_leader_that_changed_and_an_unknown_outcome_may_have_appended() -> None:
     maybe_appended = {ErrorAction.REFRESH, ErrorAction.AMBIGUOUS, ErrorAction.UNKNOWN}
     assert not maybe_appended & NOT_APPENDED
@@ -185,6 +204,30 @@ def test_the_end_of_a_lease_after_a_produce_error(
     end = lease_end_for_produce_error(TARGET, batch, response)
     assert end.reason is reason
     assert message in end.message
+
+
+@pytest.mark.parametrize(
+    ("codec", "reason"),
+    [
+        (CompressionType.LZ4, LeaseEndReason.CODEC_REFUSED),
+        (CompressionType.NONE, LeaseEndReason.REFUSED),
+    ],
+)
+def test_a_refused_codec_is_named_unless_there_is_none(
+    codec: CompressionType, reason: LeaseEndReason
+) -> None:
+    data = memoryview(build_batch([Record(100, 1, None, b"v")], codec))
+    batch = PendingBatch(
+        header=read_header(data),
+        batch=data,
+        spans=((100, 1),),
+        next_source_offset=101,
+        release=lambda: None,
+    )
+    code = ErrorCode.UNSUPPORTED_COMPRESSION_TYPE.value
+    response = PartitionProduceResponse(*TARGET, code, -1, -1, -1, [], None, None)
+    end = lease_end_for_produce_error(TARGET, batch, response)
+    assert (end.reason, end.refused_codec) == (reason, codec)
 
 
 @pytest.mark.parametrize(

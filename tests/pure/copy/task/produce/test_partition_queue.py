@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 from collections import deque
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sparkmirror.copy.lease import NOT_IDEMPOTENT, LeaseIdentity
 from sparkmirror.copy.task.produce.partition_queue import MAX_IN_FLIGHT_BATCHES, PartitionQueue
 from sparkmirror.copy.task.produce.pending_batch import PendingBatch
 from sparkmirror.mirror.offsets.run_map import OffsetRun, RunMap
@@ -202,3 +204,43 @@ def test_only_a_batch_that_may_have_been_appended_is_ambiguous() -> None:
     assert not queue.is_unambiguous, "the first request may still have appended it"
     queue.mark_not_appended(sent)
     assert queue.is_unambiguous
+
+
+def queue_without_producer_id() -> PartitionQueue:
+    identity = LeaseIdentity(producer_id=NOT_IDEMPOTENT, producer_epoch=-1, anchor=50)
+    return PartitionQueue(replace(make_lease(), identity=identity))
+
+
+def test_without_a_producer_id_one_batch_is_in_flight_and_has_no_sequence() -> None:
+    queue = queue_without_producer_id()
+    queue.enqueue(make_batch(100, 3))
+    queue.enqueue(make_batch(103, 2))
+    first = queue.next_to_send()
+    assert first
+    assert queue.next_to_send() is None
+    header = read_header(first.buffers[0])
+    assert (header.producer_id, header.producer_epoch, header.base_sequence) == (-1, -1, -1)
+    queue.acknowledge(first)
+    queue.on_request_done()
+    assert queue.next_to_send()
+    assert queue.next_to_send() is None
+
+
+def test_without_a_producer_id_the_target_chooses_the_offset() -> None:
+    """A batch of an earlier owner was appended late, before ours."""
+    queue = queue_without_producer_id()
+    queue.enqueue(make_batch(100, 3))
+    queue.enqueue(make_batch(103, 2))
+    first = queue.next_to_send()
+    assert first
+    assert not queue.accept_base_offset(first, 49), "below what was acknowledged"
+    assert queue.accept_base_offset(first, 57)
+    assert queue.acknowledge(first) == [OffsetRun(100, 57, 3)]
+    queue.on_request_done()
+    second = queue.next_to_send()
+    assert second
+    assert queue.accept_base_offset(second, 60)
+    assert queue.acknowledge(second) == [OffsetRun(103, 60, 2)]
+    queue.on_request_done()
+    assert (queue.position, queue.expected, queue.records) == (105, 62, 5)
+    queue.check_invariants()

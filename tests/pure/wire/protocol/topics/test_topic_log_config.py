@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from sparkmirror.wire.protocol.topics.topic_log_config import UNLIMITED_MS, TopicLogConfig
 
 COMMON = {
@@ -45,6 +43,6 @@ def test_log_append_time_is_recognised() -> None:
     assert TopicLogConfig.from_configs(values).log_append_time
 
 
-def test_a_missing_config_is_an_error() -> None:
-    with pytest.raises(KeyError):
-        TopicLogConfig.from_configs({"max.message.bytes": "1"})
+def test_a_missing_config_has_kafkas_default() -> None:
+    assert TopicLogConfig.from_configs({}) == TopicLogConfig()
+    assert TopicLogConfig.from_configs({"max.message.bytes": "1"}).max_message_bytes == 1

@@ -1,0 +1,1 @@
+"""An mm2.properties, written as KafkaMirrorMaker2 resources of Strimzi."""

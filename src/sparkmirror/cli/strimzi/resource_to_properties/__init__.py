@@ -1,0 +1,1 @@
+"""A KafkaMirrorMaker2 of Strimzi, read as the properties of an mm2.properties."""

@@ -1,0 +1,1 @@
+"""The ZooKeeper of clusters whose Kafka version needs one."""

@@ -1,0 +1,35 @@
+"""When the certificates end that a client or a listener uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from sparkmirror.security.tls.configured_stores import (
+    read_own_certificates,
+    read_trusted_certificates,
+)
+from sparkmirror.security.tls.ssl_config import SslConfig
+
+
+def certificate_ends(config: SslConfig) -> dict[str, float]:
+    """Return the ends of the stores in Unix time, by `keystore` and `truststore`. Reads files.
+
+    A key store ends with the first one of its certificates. A trust store may hold authorities
+    that ended long ago: it ends with the last one. Raises ConfigError.
+    """
+    ends: dict[str, float] = {}
+    if config.key_store is not None:
+        own = [*_ends(read_own_certificates(config.key_store))]
+        if own:
+            ends[config.key_store.name] = min(own)
+    if config.trust_store is not None:
+        ends[config.trust_store.name] = max(_ends(read_trusted_certificates(config.trust_store)))
+    return ends
+
+
+def _ends(certificates: Iterable[bytes]) -> Iterator[float]:
+    # The library for certificates is slow to import: a worker without TLS does without it.
+    from cryptography.x509 import load_der_x509_certificate
+
+    for certificate in certificates:
+        yield load_der_x509_certificate(certificate).not_valid_after_utc.timestamp()
