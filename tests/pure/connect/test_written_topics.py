@@ -105,6 +105,19 @@ def restart(harness: HerderHarness, name: str, *, tasks: int) -> None:
     harness.wait_for_states(name, *["RUNNING"] * (tasks + 1))
 
 
+def wait_for_removed_statuses(harness: HerderHarness, name: str) -> None:
+    """Wait until the last status of the connector and of each task is a tombstone."""
+
+    def stored() -> list[str]:
+        last = {
+            key: states[-1]
+            for key, states in statuses(of(harness.status_log.records, name)).items()
+        }
+        return [key for key, state in last.items() if state is not None]
+
+    poll_until(lambda: not stored(), f"no status of {name} and its tasks")
+
+
 def test_a_lifecycle_writes_the_records_that_java_wrote() -> None:
     java = recorded("connect-mode", "connect-configs")
     names = {"mm2-msc": 2, "mm2-cpc": 1, "mm2-hbc": 1}
@@ -123,7 +136,7 @@ def test_a_lifecycle_writes_the_records_that_java_wrote() -> None:
         harness.wait_for_states("mm2-hbc", "RUNNING", "RUNNING")
         for name in names:
             herder.delete_connector(name)
-            harness.wait_for_states(name)
+            wait_for_removed_statuses(harness, name)
     for name in names:
         assert configs(of(harness.config_log.records, name)) == configs(of(java, name))
     java_statuses = recorded("connect-mode", "connect-status")
