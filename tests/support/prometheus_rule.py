@@ -1,16 +1,19 @@
-"""The rules of deploy/prometheus as an object of the Prometheus operator.
+"""The rules of deploy/prometheus for Kubernetes: an operator's object, and files of the chart.
 
-`python -m tests.support.prometheus_rule` writes it; `make docs` calls that.
+`python -m tests.support.prometheus_rule` writes both; `make docs` calls that. Helm reads only files
+inside a chart, and a link to a directory outside is lost in archives: the chart has copies.
 """
 
 from __future__ import annotations
 
+import shutil
 import textwrap
 from pathlib import Path
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 RULES = DEPLOY / "prometheus" / "rules"
 MANIFEST = DEPLOY / "kubernetes" / "prometheus-operator" / "prometheusrule.yaml"
+CHART_RULES = DEPLOY / "helm" / "sparkmirror" / "rules"
 HEAD = """\
 # The rules of deploy/prometheus/rules for the Prometheus operator. `make docs` writes this file.
 apiVersion: monitoring.coreos.com/v1
@@ -33,3 +36,5 @@ def prometheus_rule() -> str:
 
 if __name__ == "__main__":
     MANIFEST.write_text(prometheus_rule(), "utf-8")
+    shutil.rmtree(CHART_RULES, ignore_errors=True)
+    shutil.copytree(RULES, CHART_RULES)

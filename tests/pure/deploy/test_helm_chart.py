@@ -94,7 +94,7 @@ def test_defaults_are_those_of_the_manifests() -> None:
 def test_chart_has_the_alert_rules() -> None:
     rules = {path.name: path.read_bytes() for path in (CHART / "rules").glob("*.yml")}
     ours = (ROOT / "deploy" / "prometheus" / "rules").glob("*.yml")
-    assert rules == {path.name: path.read_bytes() for path in ours}
+    assert rules == {path.name: path.read_bytes() for path in ours}, "run make docs"
     assert 'Files.Glob "rules/*.yml"' in templates()["prometheusrule.yaml"]
 
 
