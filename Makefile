@@ -18,7 +18,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Tests wait a third of their time: more of them run than a small machine has cores.
 TEST_WORKERS ?= 4
 LAB_PATHS := src/sparkmirror/lab src/sparkmirror/cli/lab src/sparkmirror/java tests/brokers/lab tests/support/lab \
-	tests/lab_plugin.py requirements pyproject.toml
+	tests/lab_plugin.py requirements
 IMAGE_PATHS := deploy/docker deploy/compose .dockerignore src/sparkmirror/cli/container src/sparkmirror/cli/kafka_scripts.py \
 	tests/spark/image tests/support/image requirements/image.txt requirements/image-build.txt
 
@@ -86,9 +86,10 @@ test-spark: archives prometheus ## the tests on real Spark
 
 test-lab: archives old-jars ## the tests of the lab itself
 	@$(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder tests/pure/lab tests/brokers/lab $(ARGS)
+	@if [ -z "$(ARGS)" ]; then .ci/changed --record lab $(LAB_PATHS); fi
 
-test-lab-if-changed: $(READY) ## the same, if the lab changed since the last landed commit or if that is unknown
-	@if .ci/changed $(LAB_PATHS); then \
+test-lab-if-changed: $(READY) ## the same, if the lab changed since its tests passed last (.ci/passed)
+	@if .ci/changed lab $(LAB_PATHS); then \
 		$(MAKE) --no-print-directory test-lab; \
 	else \
 		echo "The lab has not changed: its own tests are skipped (make test-lab runs them)."; \
@@ -97,9 +98,12 @@ test-lab-if-changed: $(READY) ## the same, if the lab changed since the last lan
 test-image: jars ## build the image and start it (root; apt-get installs buildah, podman, runc and debootstrap)
 	@$(BIN)/python -m tests.support.image.builder_tools
 	@$(BIN)/pytest -n 0 tests/spark/image $(ARGS)
+	@if [ -z "$(ARGS)" ] && $(BIN)/python -m tests.support.image.builder_tools --check; then \
+		.ci/changed --record image $(IMAGE_PATHS); \
+	fi
 
-test-image-if-changed: $(READY) ## the same, if the image changed since the last landed commit or if that is unknown
-	@if .ci/changed $(IMAGE_PATHS); then \
+test-image-if-changed: $(READY) ## the same, if the image changed since its tests passed last (.ci/passed)
+	@if .ci/changed image $(IMAGE_PATHS); then \
 		$(MAKE) --no-print-directory test-image; \
 	else \
 		echo "The image has not changed: it is not built (make test-image builds and starts it)."; \

@@ -1,7 +1,7 @@
 """The programs that build and start the image, and whether they can be had here.
 
 `python -m tests.support.image.builder_tools` installs those that are missing with apt-get, if root
-calls it. `make test-image` does that.
+calls it. `make test-image` does that. With `--check` it exits with 1 if no image can be built here.
 """
 
 from __future__ import annotations
@@ -62,4 +62,6 @@ def checked_output(
 
 
 if __name__ == "__main__":
+    if "--check" in sys.argv:
+        sys.exit(no_builder_reason() is not None)
     install_missing_tools()
