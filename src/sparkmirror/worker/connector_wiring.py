@@ -36,6 +36,7 @@ from sparkmirror.wire.protocol.producer_ids import init_producer_id
 from sparkmirror.worker.connector_progress import FlowMonitor
 from sparkmirror.worker.driver_log_levels import DriverLogLevels
 from sparkmirror.worker.group.membership_expiry import Membership
+from sparkmirror.worker.group.membership_renewals import MembershipRenewals
 from sparkmirror.worker.spark_applications import SparkApplications
 from sparkmirror.worker.spark_settings import SparkSettings
 from sparkmirror.worker.spark_task_group import SparkTaskGroup
@@ -52,13 +53,14 @@ def build_connector_registry(
     Source connectors run in `applications`. Connectors report their progress to `monitor`.
     """
     worker = WorkerClientConfig(properties=properties)
+    renewals = MembershipRenewals(get_membership)
 
     def to_job(plan: TaskPlan) -> CopyJob:
         return build_job(plan, worker)
 
     def create_spark_tasks(connector: str, listener: TaskListener) -> SparkTaskGroup:
         return SparkTaskGroup(
-            connector, listener, to_job, applications.start_job, monitor, get_membership
+            connector, listener, to_job, applications.start_job, monitor, renewals
         )
 
     return {

@@ -26,7 +26,7 @@ from sparkmirror.engine.supervisor.supervised_job import SupervisedJob
 from sparkmirror.errors import DriverLost
 from sparkmirror.logging_context import ContextThread
 from sparkmirror.worker.connector_progress import FlowMonitor
-from sparkmirror.worker.group.membership_expiry import Membership
+from sparkmirror.worker.group.membership_renewals import MembershipRenewals
 from sparkmirror.worker.spark_settings import own_spark_conf
 
 log = logging.getLogger(__name__)
@@ -46,15 +46,15 @@ class SparkTaskGroup:
         to_job: Callable[[TaskPlan], CopyJob],
         start_job: Callable[[CopyJob, Mapping[str, str]], SupervisedJob],
         monitor: FlowMonitor,
-        get_membership: Callable[[], Membership],
+        renewals: MembershipRenewals,
     ) -> None:
         """`start_job` starts a job, with the Spark settings of its connector.
 
-        `monitor` gets the plan, every request and every status of the job. The job gets the
-        membership of the worker with every status, about once a second.
+        `monitor` gets the plan, every request and every status of the job. `renewals` tell the
+        job about the membership of the worker.
         """
         self._monitor = monitor
-        self._get_membership = get_membership
+        self._renewals = renewals
         self._connector = connector
         self._listener = listener
         self._to_job = to_job
@@ -179,17 +179,13 @@ class SparkTaskGroup:
         assert self._plan is not None
         own_conf = own_spark_conf(self._plan.config)
         running = self._running = self._start_job(self._desired_job(), own_conf)
-        self._renew_membership(running)
+        self._renewals.add(running)
         self._status_thread = ContextThread(
             target=self._follow_statuses,
             args=(running,),
             name=f"job-status-{self._connector}",
         )
         self._status_thread.start()
-
-    def _renew_membership(self, running: SupervisedJob) -> None:
-        membership = self._get_membership()
-        running.renew_membership(membership.valid_until, is_alone=membership.is_alone)
 
     def _await_given_back(self, within_s: float) -> None:
         """Wait until the driver has closed what left the plan: another worker may get it then."""
@@ -217,6 +213,7 @@ class SparkTaskGroup:
         running.drain()
         running.wait(within_s)
         running.stop()
+        self._renewals.remove(running)
         if self._status_thread is not None:
             self._status_thread.join(timeout=within_s)
 
@@ -226,7 +223,6 @@ class SparkTaskGroup:
         for status in running.statuses():
             if running is not self._running:
                 return  # the thread that ends the job reports the tasks
-            self._renew_membership(running)
             self._monitor.on_status(self._connector, status)
             self._report_status(status)
         failure = running.failure()

@@ -20,6 +20,7 @@ from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_supervisor import DriverSupervisor
 from sparkmirror.worker.connector_progress import WorkerMonitor
 from sparkmirror.worker.group.membership_expiry import Membership
+from sparkmirror.worker.group.membership_renewals import MembershipRenewals
 from sparkmirror.worker.spark_applications import SparkApplications
 from sparkmirror.worker.spark_settings import SparkSettings
 from sparkmirror.worker.spark_task_group import SparkTaskGroup, problems_by_task, topics_by_task
@@ -99,7 +100,7 @@ def group(
     applications = SparkApplications(settings, create=create)
     tasks = SparkTaskGroup(
         *("well", listener, to_job, applications.start_job, monitor),
-        get_membership=lambda: Membership(inf, is_alone=True),
+        renewals=MembershipRenewals(lambda: Membership(inf, is_alone=True)),
     )
     try:
         yield tasks, listener

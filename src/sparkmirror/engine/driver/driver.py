@@ -36,6 +36,10 @@ PAUSE_PER_STATUS = 4.0
 """The driver pauses so many times as long as it writes statuses: thousands of partitions take long
 to write while their leases are granted."""
 LONGEST_PAUSE_S = 3.0
+HANDOVER_PAUSE_S = 0.2
+HANDOVER_S = 5.0
+"""So long after a change of its plan or its end, a job's statuses come sooner: another worker gets
+partitions when a status says that this one has given them back."""
 DRAIN_CHECK_INTERVAL_S = 0.1
 DRAIN_TIMEOUT_S = 10.0
 """How long the jobs may take to drain."""
@@ -46,6 +50,14 @@ STOP_TIMEOUT_S = 5.0
 SHUTDOWN_TIMEOUT_S = 20.0
 EXIT_FAILED = 2
 INCOMPLETE = "not everything was drained in time; the next driver takes over"
+
+
+def status_pause_s(published_s: float, *, is_handing_over: bool) -> float:
+    """Return how long to pause after statuses that took `published_s` to write."""
+    shortest, longest = STATUS_INTERVAL_S, LONGEST_PAUSE_S
+    if is_handing_over:
+        shortest, longest = HANDOVER_PAUSE_S, STATUS_INTERVAL_S
+    return min(max(PAUSE_PER_STATUS * published_s, shortest), longest)
 
 
 class Driver:
@@ -72,14 +84,23 @@ class Driver:
         self._ready_tasks = spec.ready_tasks
         self._phase = DriverPhase.STARTING
         self._drain_deadline = 0.0
+        self._handover_until = 0.0
         self._problem = ""
         self._is_retriable = False
         for job in spec.jobs:
             self._add_job(job)
 
     def submit(self, command: DriverCommand) -> None:
-        """Queue a command for the main thread."""
-        self._commands.put(command)
+        """Carry out a renewal of the membership at once; queue other commands for the main thread.
+
+        A membership ends within seconds, and the main thread may write statuses for as long.
+        """
+        with self._jobs_lock:
+            job = self._jobs.get(command.job_name)
+        if command.action is DriverAction.RENEW_MEMBERSHIP and job is not None:
+            job.renew_membership(command.valid_until, is_alone=command.is_alone)
+        else:
+            self._commands.put(command)
 
     def run(self) -> int:
         """Run until drained, stopped or failed; returns the exit code."""
@@ -91,10 +112,7 @@ class Driver:
         try:
             published_s = 0.0
             while self._phase not in (DriverPhase.STOPPED, DriverPhase.FAILED):
-                pause_s = PAUSE_PER_STATUS * published_s
-                pause_s = min(max(pause_s, STATUS_INTERVAL_S), LONGEST_PAUSE_S)
-                is_draining = self._phase is DriverPhase.DRAINING
-                self._process_commands(DRAIN_CHECK_INTERVAL_S if is_draining else pause_s)
+                self._process_commands(published_s)
                 self._refresh_phase()
                 begun = time.monotonic()
                 self._publish_statuses()
@@ -105,14 +123,22 @@ class Driver:
 
     # -- commands -------------------------------------------------------------------------------
 
-    def _process_commands(self, seconds: float) -> None:
-        deadline = time.monotonic() + seconds
+    def _process_commands(self, published_s: float) -> None:
+        """Carry out commands until the next statuses are due."""
+        begun = time.monotonic()
         while self._phase is not DriverPhase.STOPPED:
+            due = begun + self._pause_s(published_s)
             try:
-                command = self._commands.get(timeout=max(deadline - time.monotonic(), 0))
+                command = self._commands.get(timeout=max(due - time.monotonic(), 0))
             except queue.Empty:
                 return
             self._process(command)
+
+    def _pause_s(self, published_s: float) -> float:
+        if self._phase is DriverPhase.DRAINING:
+            return DRAIN_CHECK_INTERVAL_S
+        is_handing_over = time.monotonic() < self._handover_until
+        return status_pause_s(published_s, is_handing_over=is_handing_over)
 
     def _process(self, command: DriverCommand) -> None:
         match command.action:
@@ -141,6 +167,7 @@ class Driver:
             case DriverAction.REPLAN:
                 assert command.job is not None
                 job.replan(command.job)
+                self._handover_until = time.monotonic() + HANDOVER_S
                 self._application.set_task_count(self._task_count())
             case DriverAction.RESTART_TASKS:
                 job.restart_tasks(command.tasks)
@@ -150,6 +177,7 @@ class Driver:
                 job.renew_membership(command.valid_until, is_alone=command.is_alone)
             case DriverAction.DRAIN_JOB:
                 job.drain()
+                self._handover_until = time.monotonic() + HANDOVER_S
             case DriverAction.STOP_JOB:
                 job.cancel()
 

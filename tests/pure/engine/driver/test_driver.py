@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from sparkmirror.copy.job import CopyJob
 from sparkmirror.engine.driver import driver, spark_application
-from sparkmirror.engine.driver.driver import EXIT_FAILED, Driver
+from sparkmirror.engine.driver.driver import EXIT_FAILED, Driver, status_pause_s
 from sparkmirror.engine.driver.spark_application import SparkApplication
 from sparkmirror.engine.noop_conductor import NoopConductor, job_without_partitions
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
@@ -65,11 +66,23 @@ class FakeQuery:
         """No-op."""
 
 
+class RecordingConductor(NoopConductor):
+    """Records until when the worker is a member of its group."""
+
+    valid_until = 0.0
+
+    def renew_membership(self, valid_until: float, *, is_alone: bool) -> None:
+        self.valid_until = valid_until
+
+
 class DriverHarness:
     """A driver in a thread, and the statuses that it has published."""
 
     def __init__(self, master: str, directory: Path) -> None:
         self.query = FakeQuery()
+        self.conductors: list[RecordingConductor] = []
+        self.may_publish, self.is_publishing = threading.Event(), threading.Event()
+        self.may_publish.set()
         self.own: list[DriverStatus] = []
         """Those of the driver itself."""
         self.jobs: list[DriverStatus] = []
@@ -80,7 +93,7 @@ class DriverHarness:
             log=str(directory / "log"),
             master=master,
         )
-        self.driver = Driver(spec, NoopConductor, self._publish)
+        self.driver = Driver(spec, self._create_conductor, self._publish)
         self._thread = threading.Thread(target=self._run)
 
     def start(self) -> None:
@@ -96,10 +109,18 @@ class DriverHarness:
         return self.code
 
     def stop(self) -> None:
+        self.may_publish.set()
         self.driver.submit(DriverCommand(action=DriverAction.STOP))
         self.wait()
 
+    def _create_conductor(self, job: CopyJob) -> RecordingConductor:
+        self.conductors.append(RecordingConductor(job))
+        return self.conductors[-1]
+
     def _publish(self, status: DriverStatus) -> None:
+        if not self.may_publish.is_set():
+            self.is_publishing.set()
+            self.may_publish.wait(50)
         (self.jobs if status.job else self.own).append(status)
 
     def _run(self) -> None:
@@ -165,3 +186,24 @@ def test_a_jvm_that_died_ends_the_driver_so_that_another_one_is_started(
     last = harness.own[-1]
     assert (last.phase, last.problem, last.is_retriable) == (DriverPhase.FAILED, JVM_DIED, True)
     assert (harness.jobs[-1].phase, harness.jobs[-1].problem) == (DriverPhase.RESTARTING, JVM_DIED)
+
+
+def test_a_membership_is_renewed_while_statuses_are_written(harness: DriverHarness) -> None:
+    harness.wait_for_job("the start", is_running)
+    harness.may_publish.clear()
+    assert harness.is_publishing.wait(50)
+    harness.driver.submit(
+        DriverCommand(
+            action=DriverAction.RENEW_MEMBERSHIP,
+            job_name=job_without_partitions(3).name,
+            valid_until=7.0,
+        )
+    )
+    assert [one.valid_until for one in harness.conductors] == [7.0]
+
+
+def test_statuses_come_sooner_while_partitions_are_handed_over() -> None:
+    pauses = [status_pause_s(written_s, is_handing_over=False) for written_s in (0.0, 0.5, 9.0)]
+    assert pauses == [1.0, 2.0, 3.0]
+    pauses = [status_pause_s(written_s, is_handing_over=True) for written_s in (0.0, 0.1, 9.0)]
+    assert pauses == [0.2, 0.4, 1.0]
