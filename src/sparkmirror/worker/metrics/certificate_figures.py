@@ -55,7 +55,7 @@ class CertificateFigures:
         """Yield the end of each store. A store that cannot be read has none."""
         with self._lock:
             found = {
-                alias: self._ends(alias, properties, SslConfig.from_properties(properties))
+                alias: self._ends_of_client(alias, properties)
                 for alias, properties in self._get_clients().items()
                 if uses_tls(properties)
             }
@@ -65,6 +65,13 @@ class CertificateFigures:
             for store, end_s in ends.items():
                 labels = {"cluster": jmx_sanitize(alias), "store": store}
                 yield Figure(definition=CERTIFICATE_EXPIRY, labels=labels, value=end_s)
+
+    def _ends_of_client(self, alias: str, properties: Mapping[str, str]) -> Mapping[str, float]:
+        try:
+            config = SslConfig.from_properties(properties)
+        except ConfigError:
+            return {}  # the connector has failed with this error
+        return self._ends(alias, properties, config)
 
     def _ends(
         self, alias: str, properties: Mapping[str, str], config: SslConfig

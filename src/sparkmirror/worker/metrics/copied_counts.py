@@ -97,7 +97,7 @@ class ConnectorCounts:
             if view is not before.get(name) and name in self._planned:
                 partition = TopicPartition.parse(name)
                 counts = self._counts[self.key(partition)]
-                self.time_lags.on_view(name, before.get(name), view, self._snapshot_s)
+                self.time_lags.on_view(name, before.get(name), view, self._snapshot_s, wall_s)
                 self._add_copied(counts, name, view, now_ms)
                 self._add_ages(counts, partition, view, now_ms)
                 if view.position >= 0:

@@ -3,7 +3,8 @@
 The oldest record that waits is not older than the newest one that was copied, as far as timestamps
 grow. It also came after the last moment without a lag. The smaller of both ages is the lag: after
 an idle hour the first record has not waited for an hour, and records with old timestamps that a
-producer writes now have not waited for years.
+producer writes now have not waited for years. A timestamp in the future says nothing: such a record
+counts as written when it was copied.
 """
 
 from __future__ import annotations
@@ -21,13 +22,19 @@ class TimeLags:
         self._caught_up_s: dict[str, float] = {}
 
     def on_view(
-        self, name: str, before: PartitionView | None, view: PartitionView, before_s: float
+        self,
+        name: str,
+        before: PartitionView | None,
+        view: PartitionView,
+        before_s: float,
+        wall_s: float,
     ) -> None:
         """Read a view that has changed. `before_s` is the time of the status before."""
         if before is not None and before.lag == 0:
             self._caught_up_s[name] = before_s
-        if view.newest_ms >= 0:
-            newest_s = view.newest_ms / 1000
+        has_moved = before is None or view.position != before.position
+        if view.newest_ms >= 0 and has_moved:
+            newest_s = min(view.newest_ms / 1000, wall_s)
             self._newest_s[name] = max(self._newest_s.get(name, newest_s), newest_s)
 
     def keep(self, planned: Collection[str]) -> None:

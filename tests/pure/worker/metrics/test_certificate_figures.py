@@ -61,6 +61,20 @@ def test_a_store_that_changes_is_read_again(
     assert len([*figures.figures()]) == 1
 
 
+def test_a_cluster_with_wrong_settings_hides_no_other(
+    authority: CertificateAuthority, tmp_path: Path
+) -> None:
+    store = {"security.protocol": "SSL", "ssl.truststore.location": str(authority.ca_certificate)}
+    garbage = tmp_path / "garbage.pem"
+    garbage.write_text("-----BEGIN CERTIFICATE-----\nbm90aGluZw==\n-----END CERTIFICATE-----\n")
+    clients = {
+        "both": {**store, "ssl.truststore.certificates": authority.ca_certificate.read_text()},
+        "garbage": {**store, "ssl.truststore.location": str(garbage)},
+        "good": store,
+    }
+    assert ends(clients).keys() == {series(NAME, cluster="good", store="truststore")}
+
+
 @pytest.mark.parametrize(
     ("protocol", "expected"),
     [("SSL", True), ("sasl_ssl", True), ("PLAINTEXT", False), ("SASL_PLAINTEXT", False)],
