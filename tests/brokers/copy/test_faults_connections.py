@@ -130,8 +130,11 @@ def test_a_restarted_broker_that_knows_only_the_last_batch_duplicates_none(
         harness.conductor.set_rate(0)
         harness.wait_until_caught_up(flow.source_end_offsets({topic: 1}))
         harness.drain()
-        flow.assert_mirrored({topic: 1}, fences=0, harness=harness)
-        assert harness.snapshot.events == ()
+        kinds = [one.kind for one in harness.snapshot.events]
+        # On a busy computer the broker may start for longer than a task waits for its answers.
+        takeovers = kinds.count("takeover")
+        assert kinds in ([], ["ambiguous", "takeover"], ["takeover"])
+        flow.assert_mirrored({topic: 1}, fences=takeovers, harness=harness)
 
 
 def test_old_batches_without_a_response_arrive_once_although_our_clock_is_behind(
