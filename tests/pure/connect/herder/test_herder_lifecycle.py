@@ -52,7 +52,7 @@ def test_connectors_and_tasks_of_an_earlier_worker_are_started() -> None:
     probe.failing_connectors.add("c")
     with running_herder(configs=configs, statuses=running_statuses(), probe=probe) as harness:
         # The stored task runs, although the connector cannot return task configs yet.
-        poll_until(lambda: "start tasks c" in probe.calls, "the stored task")
+        poll_until(lambda: probe.running("c") == {0}, "the stored task")
         assert [len(plan.tasks) for plan in probe.task_group("c").plans] == [1]
         probe.failing_connectors.clear()
         harness.wait_for_states("c", "RUNNING", "RUNNING", "RUNNING")
