@@ -13,6 +13,7 @@ from http.client import HTTPException
 import pytest
 import uvicorn
 
+from sparkmirror.connect.herder import herder_parts
 from sparkmirror.connect.herder.distributed_herder import DistributedHerder
 from sparkmirror.connect.herder.herder import ServerInfo, WorkerStatus
 from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
@@ -94,7 +95,10 @@ def test_a_request_before_the_worker_is_ready_waits_where_java_answers_in_html()
         assert [answer.result().json for answer in answers] == [["at last"]]
 
 
-def test_a_herder_that_has_not_started_is_reported_as_starting() -> None:
+def test_a_herder_that_has_not_started_is_reported_as_starting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(herder_parts, "START_PATIENCE_S", 0.1)
     settings = replace(WORKER_SETTINGS, request_timeout_s=0.1, health_timeout_s=0.1)
     herder = in_memory_herder(settings)
     with running_rest_client(herder) as client:

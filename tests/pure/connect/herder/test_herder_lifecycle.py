@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from sparkmirror.connect.herder import herder_parts
 from sparkmirror.errors import MirrorError, RequestFailed, WorkerStarting
 from sparkmirror.mirror.connect_topics.connect_configs import (
     ConnectorConfig,
@@ -153,7 +154,10 @@ def test_a_shutdown_stops_everything_and_writes_unassigned(
     ]
 
 
-def test_requests_during_the_start_say_that_the_worker_starts() -> None:
+def test_requests_during_the_start_say_that_the_worker_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(herder_parts, "START_PATIENCE_S", 0.1)
     configs = SlowConfigs()
     herder = herder_on(configs, has_long_timeout=False)
     herder.start()
