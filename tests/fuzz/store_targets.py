@@ -69,6 +69,7 @@ def _target(name: str, *seeds: str) -> FuzzTarget:
         tokens=[b"\x30\x80", b"\x00\x00", b"\x04\x82", b"\x02\x04\x7f\xff\xff\xff", b"\xce" * 4],
         open_parser=_open_parser,
         errors=(ConfigError,),
+        cost=4,  # it makes four TLS contexts
     )
 
 

@@ -97,10 +97,10 @@ def of(records: Iterable[RecordBytes], name: str) -> list[RecordBytes]:
 
 
 def restart(harness: HerderHarness, name: str, *, tasks: int) -> None:
-    starts = harness.probe.calls.count(f"start {name}")
+    plans = harness.probe.calls.count(f"plan {name}")  # it plans after RUNNING is written
     harness.herder.restart_connector_and_tasks(name, include_tasks=True, only_failed=False)
     poll_until(
-        lambda: harness.probe.calls.count(f"start {name}") > starts, "the connector to restart"
+        lambda: harness.probe.calls.count(f"plan {name}") > plans, "the connector to restart"
     )
     harness.wait_for_states(name, *["RUNNING"] * (tasks + 1))
 

@@ -103,7 +103,9 @@ def test_a_large_request_closes_the_connection() -> None:
 
 
 def test_an_idle_connection_is_closed() -> None:
-    with served(ServiceLimits(idle_s=0.1)) as (service, connection):
+    with served(ServiceLimits()) as (service, connection):
+        service.change(idle_s=0.1)
+        _produce(connection, _batch(CompressionType.NONE))
         wait_until(lambda: service.closed_for_idling == 1, "the connection to be closed")
         with pytest.raises(ClusterError):
             _produce(connection, _batch(CompressionType.NONE))

@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
@@ -36,12 +37,17 @@ VAGUE_NAMES = {
 }
 
 
+@cache
+def syntax_tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
 def relative(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
 def test_every_module_says_what_it_knows() -> None:
-    silent = [p for p in SOURCES if not ast.get_docstring(ast.parse(p.read_text("utf-8")))]
+    silent = [p for p in SOURCES if not ast.get_docstring(syntax_tree(p))]
     assert silent == []
 
 
@@ -53,7 +59,7 @@ def public_classes() -> dict[str, list[str]]:
     """Public class names of the package, each with the modules that define it."""
     found: dict[str, list[str]] = {}
     for path in SOURCES:
-        for node in ast.parse(path.read_text("utf-8")).body:
+        for node in syntax_tree(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found.setdefault(node.name, []).append(relative(path))
     return found
@@ -67,7 +73,7 @@ def test_no_two_public_classes_share_a_name() -> None:
 def defined_names(path: Path) -> set[str]:
     """The names of a module: its own, and those of classes, functions, parameters and variables."""
     names = {path.stem, path.parent.name}
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(syntax_tree(path)):
         match node:
             case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.arg(arg=name):
                 names.add(name)
@@ -107,7 +113,7 @@ def test_tests_stay_readable() -> None:
 def test_packages_hold_a_docstring_and_nothing_else() -> None:
     for path in SOURCES:
         if path.name == "__init__.py":
-            assert len(ast.parse(path.read_text("utf-8")).body) == 1, relative(path)
+            assert len(syntax_tree(path).body) == 1, relative(path)
 
 
 def test_nothing_is_left_for_later() -> None:
@@ -124,6 +130,7 @@ def test_nothing_is_left_for_later() -> None:
     assert left == []
 
 
+@cache
 def tracked_text() -> list[tuple[str, str]]:
     """Every tracked text file that people wrote, with its content."""
     listing = subprocess.run(

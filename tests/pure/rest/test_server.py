@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-import socket
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from http.client import HTTPException
@@ -13,6 +13,7 @@ from http.client import HTTPException
 import pytest
 import uvicorn
 
+from sparkmirror.connect.herder import herder_parts
 from sparkmirror.connect.herder.distributed_herder import DistributedHerder
 from sparkmirror.connect.herder.herder import ServerInfo, WorkerStatus
 from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
@@ -32,6 +33,7 @@ from tests.support.connect.in_memory_stores import (
     memory_offset_store,
     memory_status_store,
 )
+from tests.support.reserved_port import reserved_port
 from tests.support.rest.blocking_herder import BlockingHerder
 from tests.support.rest.java_recordings import recorded_exchanges
 from tests.support.rest.rest_client import (
@@ -93,7 +95,10 @@ def test_a_request_before_the_worker_is_ready_waits_where_java_answers_in_html()
         assert [answer.result().json for answer in answers] == [["at last"]]
 
 
-def test_a_herder_that_has_not_started_is_reported_as_starting() -> None:
+def test_a_herder_that_has_not_started_is_reported_as_starting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(herder_parts, "START_PATIENCE_S", 0.1)
     settings = replace(WORKER_SETTINGS, request_timeout_s=0.1, health_timeout_s=0.1)
     herder = in_memory_herder(settings)
     with running_rest_client(herder) as client:
@@ -155,42 +160,45 @@ def test_stopping_a_server_that_never_started_is_a_no_op() -> None:
     RestServer(ScriptedHerder(), LOOPBACK, RestOptions()).stop(1.0)
 
 
-def listener_on_free_port() -> RestListener:
-    free = socket.create_server(("127.0.0.1", 0))
-    port = free.getsockname()[1]
-    free.close()
-    return RestListener.parse(f"http://127.0.0.1:{port}")
+@pytest.fixture
+def free_listeners() -> Iterator[list[RestListener]]:
+    """Two listeners whose ports no other process takes."""
+    with reserved_port() as one, reserved_port() as another:
+        yield [RestListener.parse(f"http://127.0.0.1:{port}") for port in (one, another)]
 
 
 def test_a_server_that_fails_to_start_raises_and_closes_every_listener(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    free_listeners: list[RestListener],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def fail(*_: object, **__: object) -> None:
         raise OSError("no more files")
 
     monkeypatch.setattr("uvicorn.Server.startup", fail)
-    listeners = [listener_on_free_port(), listener_on_free_port()]
-    server = RestServer(ScriptedHerder(), listeners, RestOptions())
+    server = RestServer(ScriptedHerder(), free_listeners, RestOptions())
     with pytest.raises(ExceptionGroup) as caught:
         server.start()
     assert "no more files" in str(caught.value.exceptions[0])
-    for listener in listeners:
+    for listener in free_listeners:
         listener.bind().close()
     assert [record.levelname for record in caplog.records] == ["ERROR"]
     server.stop(1.0)
 
 
-def test_a_thread_that_cannot_start_closes_every_listener(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thread_that_cannot_start_closes_every_listener(
+    free_listeners: list[RestListener], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    listener = listener_on_free_port()
-    server = RestServer(ScriptedHerder(), [listener], RestOptions())
+    server = RestServer(ScriptedHerder(), free_listeners, RestOptions())
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", refuse)
         with pytest.raises(RuntimeError, match="can't start"):
             server.start()
-    listener.bind().close()
+    for listener in free_listeners:
+        listener.bind().close()
     server.stop(1.0)
 
 

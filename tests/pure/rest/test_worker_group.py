@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -25,6 +24,7 @@ from sparkmirror.rest.http.listener import RestListener
 from sparkmirror.rest.server import RestServer
 from sparkmirror.rest.server_options import RestOptions
 from sparkmirror.rest.worker_group_access import WorkerGroupAccess
+from tests.support.reserved_port import reserved_port
 from tests.support.rest.listed_monitor import LEASED_PARTITION, ListedMonitor
 from tests.support.rest.rest_client import RestClient, RestResponse
 from tests.support.rest.scripted_herder import ScriptedHerder
@@ -198,12 +198,11 @@ def test_a_worker_that_does_not_answer_is_named_and_the_lag_is_unknown(
     group: tuple[Member, Member],
 ) -> None:
     leader, follower = group
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port = listening.getsockname()[1]
-    urls = {"leader:1": f"http://127.0.0.1:{port}", "follower:1": follower.server.address}
-    follower.internal.current = two_worker_assignment("follower:1", urls)
     follower.monitor.listed_partitions = [LEASED_PARTITION]
-    found = follower.request("GET", "/connectors/c/partitions").json
+    with reserved_port() as port:
+        urls = {"leader:1": f"http://127.0.0.1:{port}", "follower:1": follower.server.address}
+        follower.internal.current = two_worker_assignment("follower:1", urls)
+        found = follower.request("GET", "/connectors/c/partitions").json
     assert len(found["partitions"]) == 1
     assert found["lag"] is None
     (reason,) = found["unreachable_workers"].values()

@@ -153,7 +153,9 @@ def test_a_service_that_rejects_compaction_gets_the_topic_without_it_and_a_warni
 
 def test_kafka_that_rejects_compaction_is_an_error() -> None:
     with pytest.raises(TopicRejected, match="INVALID_CONFIG"):
-        create_or_verify_topic(ServiceAdmin(unknown_for=10**9, alters_configs=True), TOPIC)
+        create_or_verify_topic(
+            ServiceAdmin(unknown_for=10**9, alters_configs=True), TOPIC, new_topic_wait_s=0.05
+        )
 
 
 def test_a_topic_that_no_client_can_compact_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:

@@ -39,6 +39,7 @@ SOURCE_PARTITIONS = tuple(
     for number in range(count)
 )
 START_HANGS = "test.start.hangs"
+STOP_HANGS = "test.stop.hangs"
 TASK_COUNT = "test.tasks"
 PLANNING_FAILS = "test.planning.fails"
 TASK_START_FAILS = "test.tasks.fail.to.start"
@@ -102,14 +103,16 @@ class FakeConnector:
             compile_java_pattern(pattern)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        self._probe.calls.append(f"plan {self.name}")
+        is_failing = self.name in self._probe.failing_connectors
+        is_waiting = self.name in self._probe.waiting_connectors
+        self._probe.calls.append(f"plan {self.name}")  # the test may change them from now on
         if TASK_COUNT in self.config:
             return [dict(self.config)] * int(self.config[TASK_COUNT])
-        if self.name in self._probe.failing_connectors:
+        if is_failing:
             raise ClusterTimeout(
                 "source", f"no answer, password {self.config.get('test.password')}"
             )
-        if self.name in self._probe.waiting_connectors:
+        if is_waiting:
             raise TasksNotPlanned("source: waiting")
         enabled = self.config.get("enabled", "true") == "true"
         if self._connector_class == SOURCE_CONNECTOR:
@@ -129,6 +132,8 @@ class FakeConnector:
 
     def stop(self) -> None:
         self._probe.calls.append(f"stop {self.name}")
+        if STOP_HANGS in self.config:
+            self._probe.release_hanging.wait(20)
 
     def alter_offsets(
         self, config: ExpandedConfig, alterations: Sequence[OffsetAlteration]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -113,7 +114,7 @@ def running_herder(
         ),
         providers=providers or {},
         fencer=fenced.append,
-        log_levels=log_levels or LogLevels(),
+        log_levels=log_levels or LogLevels(_private_loggers()),
         on_tasks_ended=lambda name, state: ended.append((name, state)),
         read_worker_values=read_worker_values,
         member=member or SoleMember(),
@@ -126,6 +127,11 @@ def running_herder(
     finally:
         probe.release_hanging.set()
         herder.shut_down()
+
+
+def _private_loggers() -> logging.Manager:
+    """Loggers whose levels a request may set without an effect on other tests."""
+    return logging.Manager(logging.RootLogger(logging.WARNING))
 
 
 def named_config(name: str, config: Mapping[str, str], **more: str) -> dict[str, str | None]:

@@ -69,12 +69,13 @@ SLOW_DOWNLOAD = """
 say("\\tfound org#one;1 in public")
 say("downloading some://where/one-1.jar ...")
 say("......", end="")
-time.sleep(0.1)
+while not calls.with_name("may-go-on").exists():
+    time.sleep(0.01)
 say("")
 download("one-1.jar", b"one")
 retrieve()
 """
-"""A download with progress: six dots are four times 15 kB."""
+"""A download with progress: six dots are four times 15 kB. It waits for `let_go_on`."""
 
 NO_NETWORK = """
 say("\\tServer access error at url some://where (Connection refused)")
@@ -115,6 +116,10 @@ class FakeIvy:
         launcher = _LAUNCHER.format(python=sys.executable)
         self._program.write_text(launcher, encoding="utf-8")
         self._program.chmod(0o755)
+
+    def let_go_on(self) -> None:
+        """End the pause of a slow download."""
+        self._calls.with_name("may-go-on").touch()
 
     def calls(self) -> list[int]:
         """Return the process ids of all calls so far."""

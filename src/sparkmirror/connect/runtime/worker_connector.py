@@ -12,6 +12,7 @@ cluster that is down.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
@@ -130,7 +131,7 @@ class WorkerConnector:
         self._desired: DesiredState | None = None
         self._last_request = 0
         self._context = _InstanceContext(name, events, poster)
-        self._is_abandoned = False
+        self._abandoned = threading.Event()
         # The executor's thread owns the following attributes.
         self._released = 0
         self._applied: DesiredState | None = None
@@ -171,7 +172,7 @@ class WorkerConnector:
 
     def abandon(self) -> None:
         """Leave the hung thread alone. If its call ever returns, it cleans up and ends."""
-        self._is_abandoned = True
+        self._abandoned.set()
         self._context.cancel()
         self._executor.abandon()
 
@@ -187,6 +188,8 @@ class WorkerConnector:
         if before is not None and _must_stop(before, desired):
             self._stop()
         self._released = request
+        if self._abandoned.is_set():
+            return  # another thread runs the connector now
         if before is not None and before.runs_connector and needs_instance:
             restarting = desired is not None and desired.is_restart
             self._poster.post(self._events.on_connector_stopped, self.name, restarting=restarting)
@@ -196,7 +199,7 @@ class WorkerConnector:
             needs_instance or before is None or before.state is not desired.state
         ):
             self._enter_state(desired)
-        if self._is_abandoned:
+        if self._abandoned.is_set():
             self._stop()
 
     def _enter_state(self, desired: DesiredState) -> None:
@@ -204,6 +207,8 @@ class WorkerConnector:
         latest = self._desired
         if latest is not desired and (latest is None or _must_stop(desired, latest)):
             context.cancel()  # a later request has replaced this one while it was queued
+        if self._abandoned.is_set():
+            context.cancel()
         try:
             if desired.state is TargetState.STARTED:
                 self._start(desired, context)

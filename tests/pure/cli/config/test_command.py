@@ -235,10 +235,10 @@ def test_validate_rejects_a_missing_file(tmp_path: Path) -> None:
 def test_validate_reads_10_mb_within_8_s_and_shortens_its_table(file: Path) -> None:
     unknown = "".join(f"some.unknown.key.{n}={'x' * 1000}\n" for n in range(10_000))
     file.write_text(FILE + unknown)
-    began = time.process_time()
+    began = time.thread_time()
     assert run("flows", file).exit_code == 0
     result = run("validate", file)
-    assert time.process_time() - began < 8
+    assert time.thread_time() - began < 8
     assert "... and 9801 more; --format json lists all." in result.output
     assert "no faults, 10001 notices." in result.output
 

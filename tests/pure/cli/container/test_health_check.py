@@ -16,6 +16,7 @@ from sparkmirror.cli.container.health_check import (
     container_file,
     health_address,
 )
+from tests.support.reserved_port import reserved_port
 
 ENV_PROVIDER = {
     "config.providers": "env",
@@ -84,7 +85,16 @@ def test_status_of_health_is_the_exit_code(
         file.write_text(f"rest.port={port}\n", "ascii")
         assert check([str(file)], tmp_path) == code
     assert ("starting" in capsys.readouterr().out) == bool(code)
-    assert check([str(file)], tmp_path) == 1, "it listens no more"
+
+
+@pytest.mark.parametrize("line", ["rest.port={}", "listeners=https://127.0.0.1:{}"])
+def test_a_worker_that_does_not_listen_is_unhealthy(
+    line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "worker.properties"
+    with reserved_port() as port:
+        file.write_text(line.format(port) + "\n", "ascii")
+        assert check([str(file)], tmp_path) == 1
     assert "does not answer" in capsys.readouterr().out
 
 
@@ -93,7 +103,6 @@ def test_https_listener_is_connected_to(tmp_path: Path) -> None:
     with answering(500) as port:
         file.write_text(f"listeners=https://127.0.0.1:{port}\n", "ascii")
         assert check([str(file)], tmp_path) == 0
-    assert check([str(file)], tmp_path) == 1
 
 
 def test_file_of_the_container_is_the_written_one_else_the_mounted_one(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import errno
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -155,9 +156,10 @@ def test_control_bytes_are_kept_and_do_not_end_a_line(data: bytes) -> None:
     [b"key = value\n" * 30_000, b"\\a" * 100_000, b"a\\\n" * 100_000, b"a=" + b"\\" * 200_000],
     ids=["lines", "escapes", "continued", "backslashes"],
 )
-@pytest.mark.timeout(10)
 def test_a_large_file_is_read_in_linear_time(data: bytes) -> None:
+    began = time.thread_time()
     assert parse_properties(data, file="x").entries
+    assert time.thread_time() - began < 10
 
 
 def test_a_missing_file_a_directory_and_a_nul_have_different_errors(tmp_path: Path) -> None:

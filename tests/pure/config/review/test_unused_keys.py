@@ -162,7 +162,6 @@ def test_a_misspelt_alias_gets_a_suggestion() -> None:
     )
 
 
-@pytest.mark.timeout(10)
 def test_the_number_of_suggestions_for_one_file_is_limited() -> None:
     messages = messages_by_key("".join(f"topics.exclude{n}=1\n" for n in range(3_000)))
     assert len(messages) == 3_000

@@ -16,7 +16,7 @@ from sparkmirror.connect.connectors.shared import cluster_watcher
 from sparkmirror.connect.connectors.source.source_connector import MirrorSourceConnector
 from sparkmirror.errors import TasksNotPlanned
 from tests.support.connect.connector_context import RecordingContext
-from tests.support.kafka.fake_broker import FakeBroker
+from tests.support.reserved_port import reserved_port
 from tests.support.timing import fastest_run_s
 from tests.support.waiting import wait_until
 
@@ -34,10 +34,10 @@ def short_first_check(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def dead() -> str:
+def dead() -> Iterator[str]:
     """An address where nothing listens."""
-    with FakeBroker() as gone:
-        return str(gone.address)
+    with reserved_port() as port:
+        yield f"127.0.0.1:{port}"
 
 
 @contextmanager

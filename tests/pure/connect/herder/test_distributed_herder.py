@@ -27,7 +27,12 @@ from sparkmirror.mirror.connect_topics.connect_statuses import (
     decode_status_record,
 )
 from tests.support.connect.divided_member import DividedMember
-from tests.support.connect.fake_connectors import START_HANGS, TASK_COUNT, TASK_START_FAILS
+from tests.support.connect.fake_connectors import (
+    START_HANGS,
+    STOP_HANGS,
+    TASK_COUNT,
+    TASK_START_FAILS,
+)
 from tests.support.connect.in_memory_herder import (
     HEARTBEAT_CONFIG,
     SOURCE_CONFIG,
@@ -140,19 +145,30 @@ def test_a_deleted_connector_leaves_nothing_but_its_offsets() -> None:
         harness.herder.delete_connector("c")
         harness.wait_for_states("c")
         poll_until(lambda: harness.herder.active_topics("c") == [], "no topics")
-        with pytest.raises(NotFound, match="No status found for task c-0"):
-            harness.herder.task_status("c", 0)
+        poll_until(lambda: not has_task_status(harness), "no status of task c-0")
         with pytest.raises(NotFound, match="Connector c not found"):
             harness.herder.delete_connector("c")
+
+
+def has_task_status(harness: HerderHarness) -> bool:
+    try:
+        harness.herder.task_status("c", 0)
+    except NotFound as error:
+        assert str(error) == "No status found for task c-0"
+        return False
+    return True
 
 
 def test_a_connector_can_be_deleted_and_created_again_at_once() -> None:
     with running_herder() as harness:
         running(harness)
-        for _ in range(5):
+        for _ in range(4):
             harness.herder.delete_connector("c")
             harness.herder.create_connector("c", named_config("c", SOURCE_CONFIG), None)
-        harness.wait_for_states("c", "RUNNING", "RUNNING", "RUNNING")
+        harness.herder.delete_connector("c")
+        last = named_config("c", SOURCE_CONFIG, tasks__max="4")  # its statuses are not old ones
+        harness.herder.create_connector("c", last, None)
+        harness.wait_for_states("c", *["RUNNING"] * 5)
         groups = harness.probe.task_groups["c"]
         assert harness.probe.calls.count("stop tasks c") == len(groups) - 1
 
@@ -426,7 +442,7 @@ def test_task_configs_that_cannot_be_written_stay_in_the_status_until_they_are(
             patched.setattr(harness.config_log, "append", refuse)
             harness.probe.partitions = harness.probe.partitions[:1]
             harness.probe.connector("c").context.request_task_reconfiguration()
-            poll_until(lambda: harness.probe.calls.count("plan c") == 4, "two more tries")
+            poll_until(lambda: harness.probe.calls.count("plan c") >= 4, "two more tries")
         harness.wait_for_states("c", "RUNNING", "RUNNING")
         assert harness.herder.connector_status("c").connector.trace is None
         written = [decode_status_record(one) for one in harness.status_log.records[before:]]
@@ -461,12 +477,23 @@ def test_a_connector_that_hangs_can_be_changed_and_deleted() -> None:
         poll_until(lambda: harness.probe.calls.count("start c") == 3, "it hangs again")
         assert harness.probe.connector("c").context.is_cancelled() is False
         harness.herder.delete_connector("c")
-        assert harness.probe.connector("c").context.is_cancelled()
+        poll_until(harness.probe.connector("c").context.is_cancelled, "the cancelled call")
         harness.wait_for_states("c")
         harness.probe.release_hanging.set()
         poll_until(
             lambda: harness.probe.calls.count("stop c") == 3, "the abandoned thread to clean up"
         )
+
+
+def test_a_connector_whose_stop_ends_too_late_is_started_once() -> None:
+    with running_herder(replace(WORKER_SETTINGS, stop_timeout_s=0.1)) as harness:
+        running(harness, **{STOP_HANGS: "yes"})
+        hung = [one for one in threading.enumerate() if one.name == "connector-thread-c"]
+        harness.herder.patch_connector_config("c", {STOP_HANGS: None})
+        poll_until(lambda: harness.probe.calls.count("start c") == 2, "another thread starts it")
+        harness.probe.release_hanging.set()
+        poll_until(lambda: not any(one.is_alive() for one in hung), "the end of the hung thread")
+        assert harness.probe.calls.count("start c") == 2
 
 
 def test_an_error_of_task_configs_does_not_make_a_failed_connector_running() -> None:
@@ -508,12 +535,13 @@ def test_simultaneous_patches_are_all_applied() -> None:
 
 
 def test_a_restart_that_hangs_is_answered_in_time() -> None:
-    with running_herder(replace(WORKER_SETTINGS, request_timeout_s=5.0)) as harness:
+    with running_herder(replace(WORKER_SETTINGS, request_timeout_s=0.2)) as harness:
         running(harness)
         harness.herder.stop_connector("c")
         harness.herder.patch_connector_config("c", {START_HANGS: "yes"})
         harness.herder.resume_connector("c")
-        with pytest.raises(RequestFailed, match=r"Request timed out\. The last operation"):
+        poll_until(lambda: harness.probe.calls.count("start c") == 2, "it hangs")
+        with pytest.raises(RequestFailed, match=r"Request timed out\. The (last op|worker is cur)"):
             harness.herder.restart_connector("c")
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from sparkmirror.connect.herder import herder_parts
 from sparkmirror.errors import MirrorError, RequestFailed, WorkerStarting
 from sparkmirror.mirror.connect_topics.connect_configs import (
     ConnectorConfig,
@@ -52,7 +53,7 @@ def test_connectors_and_tasks_of_an_earlier_worker_are_started() -> None:
     probe.failing_connectors.add("c")
     with running_herder(configs=configs, statuses=running_statuses(), probe=probe) as harness:
         # The stored task runs, although the connector cannot return task configs yet.
-        poll_until(lambda: "start tasks c" in probe.calls, "the stored task")
+        poll_until(lambda: probe.running("c") == {0}, "the stored task")
         assert [len(plan.tasks) for plan in probe.task_group("c").plans] == [1]
         probe.failing_connectors.clear()
         harness.wait_for_states("c", "RUNNING", "RUNNING", "RUNNING")
@@ -153,7 +154,10 @@ def test_a_shutdown_stops_everything_and_writes_unassigned(
     ]
 
 
-def test_requests_during_the_start_say_that_the_worker_starts() -> None:
+def test_requests_during_the_start_say_that_the_worker_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(herder_parts, "START_PATIENCE_S", 0.1)
     configs = SlowConfigs()
     herder = herder_on(configs, has_long_timeout=False)
     herder.start()

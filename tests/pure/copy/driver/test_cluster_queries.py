@@ -21,6 +21,7 @@ from sparkmirror.copy.settings import CopySettings
 from sparkmirror.errors import ClusterError, ClusterUnavailable
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.target_limits import TargetLimits
+from sparkmirror.wire.net import broker_connections
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 from tests.support.kafka.fake_broker import (
     API_VERSION_RANGES,
@@ -47,18 +48,28 @@ def test_the_first_try_reports_an_unreachable_cluster_soon() -> None:
 
 def test_the_first_try_reports_a_silent_host_as_soon() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        began = time.monotonic()
-        with pytest.raises(ClusterError, match=f"127.0.0.1:{silent.getsockname()[1]}"):
-            clusters(f"127.0.0.1:{silent.getsockname()[1]}").find_topics(["a"], ["a"])
-        assert time.monotonic() - began < 25 * FIRST_METADATA_TIMEOUT_S
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        queries, began = clusters(address), time.monotonic()
+        queries.metadata_timeout_s = 0.2
+        with pytest.raises(ClusterError, match=address):
+            queries.find_topics(["a"], ["a"])
+        assert time.monotonic() - began < 25
 
 
-def test_two_unreachable_clusters_are_named_with_their_sides() -> None:
+@pytest.fixture
+def unhurried_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let an attempt end that begins right before the deadline, however slow the computer is."""
+    monkeypatch.setattr(broker_connections, "MIN_ATTEMPT_S", 50.0)
+
+
+def test_two_unreachable_clusters_are_named_with_their_sides(unhurried_attempts: None) -> None:
+    queries = clusters("127.0.0.1:1")
+    queries.metadata_timeout_s = 0.1
     with pytest.raises(
         ClusterUnavailable,
         match=r"source: .*127.0.0.1:1: connection refused.*; and for target cluster target: .*:1: ",
     ):
-        clusters("127.0.0.1:1").find_topics(["a"], ["a"])
+        queries.find_topics(["a"], ["a"])
 
 
 def test_each_try_doubles_the_time_limit() -> None:
@@ -94,8 +105,10 @@ def listed(code: ErrorCode, offset: int) -> Any:
     return ListOffsetsResponse(topics=[topic(name="t", partitions=[found])])
 
 
-def test_an_error_code_is_not_taken_for_an_offset(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster_queries, "QUERY_TIMEOUT_S", 1.5)  # the code may pass: it is retried
+def test_an_error_code_is_not_taken_for_an_offset(
+    unhurried_attempts: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_queries, "QUERY_TIMEOUT_S", 0.2)  # the code may pass: it is retried
     refused = ErrorCode.NOT_LEADER_OR_FOLLOWER
     with epoch_broker(
         {METADATA: leader_metadata, LIST_OFFSETS: lambda _: listed(refused, -1)}
@@ -135,10 +148,11 @@ def test_a_retriable_error_is_not_taken_for_an_unknown_epoch(
     code: ErrorCode,
     end: int,
     found: dict[TopicPartition, int | ErrorCode],
+    unhurried_attempts: None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     is_retried = code is ErrorCode.NOT_LEADER_OR_FOLLOWER  # until the timeout
-    monkeypatch.setattr(cluster_queries, "QUERY_TIMEOUT_S", 3.0 if is_retried else 50.0)
+    monkeypatch.setattr(cluster_queries, "QUERY_TIMEOUT_S", 0.2 if is_retried else 50.0)
     answers = {METADATA: leader_metadata, OFFSET_FOR_LEADER_EPOCH: lambda _: epoch_end(code, end)}
     with epoch_broker(answers) as broker:
         queries = clusters(str(broker.address))

@@ -28,6 +28,7 @@ from tests.support.kafka.fake_broker import (
     leader_metadata,
     response_reply,
 )
+from tests.support.reserved_port import reserved_port
 from tests.support.waiting import wait_until
 
 API_VERSIONS, METADATA = 18, 3
@@ -100,15 +101,16 @@ def sends_nothing(task: IdleTask, broker: FakeBroker) -> bool:
 
 
 def test_an_idle_task_notices_that_the_leader_is_gone_and_that_it_is_back(loop: EventLoop) -> None:
-    with led_broker() as broker:
-        task = IdleTask(loop, broker.address)
-        wait_until(task.is_connected, "the leader")
-        wait_until(partial(sends_nothing, task, broker), "an idle task to send nothing")
-    expected = f"backup: PLAINTEXT {broker.address}: connection refused"
-    wait_until(partial(task.has_error, expected), "the error", 20)
-    with led_broker(broker.address.port):
-        wait_until(task.is_connected, "the leader again", 20)
-        task.close()
+    with reserved_port() as port:
+        with led_broker(port) as broker:
+            task = IdleTask(loop, broker.address)
+            wait_until(task.is_connected, "the leader")
+            wait_until(partial(sends_nothing, task, broker), "an idle task to send nothing")
+        expected = f"backup: PLAINTEXT {broker.address}: connection refused"
+        wait_until(partial(task.has_error, expected), "the error", 20)
+        with led_broker(port):
+            wait_until(task.is_connected, "the leader again", 20)
+            task.close()
 
 
 def test_a_broker_that_closes_an_idle_connection_is_no_error(loop: EventLoop) -> None:

@@ -19,6 +19,7 @@ from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
 from sparkmirror.engine.supervisor.driver_stdin_commands import DriverAction, DriverCommand
 from sparkmirror.errors import DriverLost
+from tests.support.reserved_port import reserved_port
 from tests.support.waiting import wait_until
 
 RECEIPTS = "receipts cannot be written to /full: no space; copying goes on"
@@ -130,7 +131,7 @@ class DriverHarness:
 @pytest.fixture
 def master() -> Iterator[socket.socket]:
     """A Spark master that accepts connections."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with reserved_port() as port, socket.create_server(("127.0.0.1", port)) as listener:
         yield listener
 
 

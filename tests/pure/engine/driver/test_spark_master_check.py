@@ -12,6 +12,7 @@ from sparkmirror.engine.driver.spark_master_check import (
     standalone_addresses,
     start_failure,
 )
+from tests.support.reserved_port import reserved_port
 
 
 @pytest.mark.parametrize(
@@ -33,13 +34,14 @@ def test_only_standalone_masters_have_addresses(
 
 
 def test_a_master_that_refuses_connections_is_a_problem_with_its_url_and_cause() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        master = f"spark://127.0.0.1:{server.getsockname()[1]}"
-        assert master_problem(master) == ""
-    assert master_problem(master) == (
-        f"Spark master {master} does not answer: connection refused; check spark.master, and"
-        " whether the master runs"
-    )
+    with reserved_port() as port:
+        master = f"spark://127.0.0.1:{port}"
+        with socket.create_server(("127.0.0.1", port)):
+            assert master_problem(master) == ""
+        assert master_problem(master) == (
+            f"Spark master {master} does not answer: connection refused; check spark.master, and"
+            " whether the master runs"
+        )
 
 
 def test_one_of_several_masters_is_enough() -> None:

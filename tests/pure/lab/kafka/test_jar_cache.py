@@ -84,7 +84,13 @@ def test_progress_counts_files_and_bytes(jars: JarCache) -> None:
 def test_bytes_are_counted_during_a_download(jars: JarCache, ivy: FakeIvy) -> None:
     ivy.set_script(SLOW_DOWNLOAD)
     seen: list[DownloadProgress] = []
-    jars.ensure("4.3.1", seen.append)
+
+    def on_progress(progress: DownloadProgress) -> None:
+        seen.append(progress)
+        if progress.size_bytes:
+            ivy.let_go_on()
+
+    jars.ensure("4.3.1", on_progress)
     assert (
         DownloadProgress(stage="downloading", total=1, size_bytes=4 * 15 * 1024, file="one-1.jar")
         in seen

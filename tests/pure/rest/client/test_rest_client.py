@@ -8,6 +8,7 @@ import pytest
 
 from sparkmirror.errors import RequestFailed
 from sparkmirror.rest.client.rest_client import RestClient, WorkerUnreachable
+from tests.support.reserved_port import reserved_port
 from tests.support.rest.rest_client import running_rest_server, server_that_answers
 from tests.support.rest.scripted_herder import ScriptedHerder
 
@@ -24,10 +25,10 @@ def test_a_response_has_status_headers_and_content_whatever_the_status() -> None
 
 
 def test_a_worker_without_a_listener_has_not_received_the_request() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port = listening.getsockname()[1]
-    with pytest.raises(WorkerUnreachable, match=f"^no connection to http://127.0.0.1:{port}: "):
-        RestClient().send("GET", f"http://127.0.0.1:{port}/", {}, timeout_s=50)
+    with reserved_port() as port:
+        address = f"http://127.0.0.1:{port}"
+        with pytest.raises(WorkerUnreachable, match=f"^no connection to {address}: "):
+            RestClient().send("GET", f"{address}/", {}, timeout_s=50)
 
 
 @pytest.mark.parametrize("answer", [b"", b"nonsense\r\n\r\n"])

@@ -19,6 +19,7 @@ from sparkmirror.rest.server import RestServer
 from sparkmirror.rest.server_options import RestOptions
 from sparkmirror.rest.settings import rest_settings
 from sparkmirror.security.tls.ssl_context import server_context
+from tests.support.reserved_port import reserved_port
 from tests.support.rest.rest_client import RestClient, request_once, running_rest_server
 from tests.support.rest.scripted_herder import ScriptedHerder
 
@@ -64,10 +65,7 @@ def test_an_address_in_use_is_a_config_error_at_start() -> None:
 
 
 def test_if_one_listener_cannot_be_bound_the_others_are_closed() -> None:
-    with running_rest_server(ScriptedHerder()) as first:
-        free = socket.create_server(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-        free.close()
+    with running_rest_server(ScriptedHerder()) as first, reserved_port() as port:
         free_listener = RestListener.parse(f"http://127.0.0.1:{port}")
         server = RestServer(
             ScriptedHerder(), [free_listener, RestListener.parse(first.address)], RestOptions()

@@ -14,6 +14,7 @@ from sparkmirror.errors import ConfigError
 from sparkmirror.lab.cluster.certificates import CertificateAuthority
 from sparkmirror.security.oauthbearer.token_endpoint import MAX_ANSWER_BYTES, TokenEndpoint
 from sparkmirror.security.sasl_credentials import TokenUnavailable
+from tests.support.reserved_port import reserved_port
 from tests.support.security.token_server import (
     TokenServer,
     running_token_server,
@@ -85,10 +86,10 @@ def test_a_server_that_does_not_answer_is_given_up(server: TokenServer) -> None:
 
 
 def test_a_port_without_a_server_is_named() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    with pytest.raises(TokenUnavailable, match=f"http://127.0.0.1:{port}/t: connection refused"):
-        retrieve(f"http://127.0.0.1:{port}/t")
+    with reserved_port() as port:
+        url = f"http://127.0.0.1:{port}/t"
+        with pytest.raises(TokenUnavailable, match=f"{url}: connection refused"):
+            retrieve(url)
 
 
 def test_a_server_that_speaks_no_http_is_an_error() -> None:

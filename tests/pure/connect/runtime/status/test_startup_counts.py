@@ -39,8 +39,8 @@ def test_a_herder_counts_the_starts_of_connectors_and_tasks() -> None:
     with running_herder() as harness:
         herder = harness.herder
         herder.put_connector_config("src", named_config("src", SOURCE_CONFIG))
-        herder.put_connector_config("hb", named_config("hb", HEARTBEAT_CONFIG))
         harness.wait_for_states("src", "RUNNING", "RUNNING", "RUNNING")
+        herder.put_connector_config("hb", named_config("hb", HEARTBEAT_CONFIG))
         harness.wait_for_states("hb", "RUNNING", "RUNNING")
         found = herder.figures()
         assert found.worker_id == WORKER_ID

@@ -94,21 +94,37 @@ def test_a_call_that_times_out_says_what_the_thread_is_doing(
     free.set()
     herder_thread.call(lambda: None, PATIENCE_S)
     assert happened == []  # the caller got a timeout, so the action must not run
+    action = UnfinishedAction()
     with pytest.raises(
         RequestFailed,
         match=r"The last operation the worker completed was writing.*The change may still take eff",
     ):
-        herder_thread.call_with_future(_never, 0.02)
+        herder_thread.call_with_future(action, 0.02, CallWatch(get_problem=action.await_begin))
 
 
-def _never(future: Future[int]) -> None:
-    assert not future.done()
+class UnfinishedAction:
+    """An action that begins and never sets its result."""
+
+    def __init__(self) -> None:
+        self._begun = threading.Event()
+
+    def __call__(self, future: Future[int]) -> None:
+        assert not future.done()
+        self._begun.set()
+
+    def await_begin(self, problem: str = "") -> str:
+        """Return the problem as soon as the action has begun."""
+        assert self._begun.wait(PATIENCE_S)
+        return problem
 
 
 def test_a_call_ends_earlier_if_the_worker_has_a_problem(herder_thread: HerderThread) -> None:
     problems = ["", "", "backup: connection refused"]
+    action = UnfinishedAction()
     watch = CallWatch(
-        get_problem=lambda: problems.pop(0) if len(problems) > 1 else problems[0],
+        get_problem=lambda: action.await_begin(
+            problems.pop(0) if len(problems) > 1 else problems[0]
+        ),
         short_timeout_s=0.02,
         place="Its topics are on backup (b1:9092).",
     )
@@ -116,7 +132,7 @@ def test_a_call_ends_earlier_if_the_worker_has_a_problem(herder_thread: HerderTh
         RequestFailed,
         match=r"are on backup \(b1:9092\)\. backup: connection refused\. The change",
     ):
-        herder_thread.call_with_future(_never, PATIENCE_S, watch)
+        herder_thread.call_with_future(action, PATIENCE_S, watch)
 
 
 def test_a_call_that_does_not_begin_in_time_is_not_made(herder_thread: HerderThread) -> None:
@@ -129,7 +145,9 @@ def test_a_call_that_does_not_begin_in_time_is_not_made(herder_thread: HerderThr
     herder_thread.submit(hold)
     assert busy.wait(PATIENCE_S)
     with pytest.raises(RequestFailed, match=r"^Request timed out\. The change was not made\.$"):
-        herder_thread.call_with_future(_never, PATIENCE_S, CallWatch(short_timeout_s=0.02))
+        herder_thread.call_with_future(
+            UnfinishedAction(), PATIENCE_S, CallWatch(short_timeout_s=0.02)
+        )
     free.set()
 
 

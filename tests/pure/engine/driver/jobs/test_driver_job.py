@@ -100,8 +100,9 @@ def test_the_tasks_of_a_job_run_when_both_clusters_answer() -> None:
     started = RunningJob([conductor(refused)])
     wait_until(lambda: "waiting for source cluster" in started.job.problem, "the problem")
     assert started.runner.tasks == {}
-    wait_until(started.is_in(DriverPhase.RUNNING), "the conductor")
+    wait_until(lambda: bool(started.runner.tasks), "the tasks")
     assert (started.runner.tasks, started.job.problem) == ({JOB.name: (0, 1)}, "")
+    assert started.job.phase is DriverPhase.RUNNING
     started.end()
 
 
@@ -159,8 +160,9 @@ def test_a_conductor_that_fails_is_followed_by_another() -> None:
     wait_until(started.is_in(DriverPhase.RUNNING), "the conductor")
     broken.error = RuntimeError("a bug")
     wait_until(lambda: broken.was_stopped, "the end of the first")
-    wait_until(started.is_in(DriverPhase.RUNNING), "the next one")
+    wait_until(lambda: bool(started.runner.tasks), "the tasks of the next one")
     assert started.runner.tasks == {JOB.name: (0, 1)}
+    assert started.job.phase is DriverPhase.RUNNING
     started.end()
     assert next_one.was_stopped
 
@@ -180,7 +182,7 @@ def test_the_receipts_of_ended_conductors_are_asked_for_once() -> None:
     started = RunningJob([broken, next_one])
     wait_until(started.is_in(DriverPhase.RUNNING), "the conductor")
     broken.error = RuntimeError("a bug")
-    wait_until(lambda: broken.was_stopped and started.is_in(DriverPhase.RUNNING)(), "the next one")
+    wait_until(lambda: broken.was_stopped and bool(started.runner.tasks), "the next one")
     for epoch in (1, 2):
         started.job.close_epoch(epoch, succeeded=True)
     assert (broken.counts["last_succeeded_epoch"], next_one.counts["last_succeeded_epoch"]) == (
