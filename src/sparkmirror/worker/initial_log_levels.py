@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sparkmirror.connect.herder.log_levels import LEVELS, LogLevels, has_loggers
 from sparkmirror.logging_context import LEVELS_VARIABLE
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 class InitialLogLevels:
     """Levels by name, and a sentence for each part of the variable that has no effect."""
 
-    levels: Mapping[str, str]
+    levels: Mapping[str, str] = field(repr=False)
     notices: tuple[str, ...]
 
     @classmethod

@@ -52,10 +52,10 @@ def test_levels_of_the_start_count_below_their_names_and_the_longest_name_wins()
     }.items():
         assert loggers.getLogger(name).getEffectiveLevel() == level, name
     assert levels.level("org.apache.kafka.clients").level == "WARN"
-    told: list[Mapping[str, int]] = []
-    levels.add_listener(told.append)
-    assert told[0]["root"] == logging.ERROR
-    assert told[0]["sparkmirror.copy"] == logging.DEBUG
+    passed: list[Mapping[str, int]] = []
+    levels.add_listener(passed.append)
+    assert passed[0]["root"] == logging.ERROR
+    assert passed[0]["sparkmirror.copy"] == logging.DEBUG
 
 
 def modules_with_loggers() -> set[str]:
