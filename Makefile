@@ -19,7 +19,7 @@ export PYTHONDONTWRITEBYTECODE :=
 TEST_WORKERS ?= 4
 LAB_PATHS := src/sparkmirror/lab src/sparkmirror/cli/lab src/sparkmirror/java tests/brokers/lab tests/support/lab \
 	tests/lab_plugin.py requirements
-IMAGE_PATHS := deploy/docker deploy/compose .dockerignore src/sparkmirror/cli/container src/sparkmirror/cli/kafka_scripts.py \
+IMAGE_PATHS := deploy/docker deploy/compose .dockerignore src/sparkmirror/cli/container src/sparkmirror/cli/kafka_scripts.py src/sparkmirror/cli/kafka_opts.py \
 	tests/spark/image tests/support/image requirements/image.txt requirements/image-build.txt
 
 help: ## print the targets

@@ -26,6 +26,8 @@ _flow: ContextVar[str] = ContextVar("sparkmirror_log_flow", default="")
 
 FORMAT = "[%(asctime)s] %(level)s %(context)s%(message)s%(repeats)s (%(name)s:%(lineno)d)"
 """Kafka Connect's log pattern."""
+LEVELS_VARIABLE = "SPARKMIRROR_LOG_LEVELS"
+"""The variable with the log levels of a start: `root=WARN,org.apache.kafka.clients=DEBUG`."""
 _LOG4J_LEVELS = {"WARNING": "WARN", "CRITICAL": "FATAL"}
 """The levels whose names in Connect's log are not Python's."""
 

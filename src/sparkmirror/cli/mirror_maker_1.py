@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NoReturn, Self
 
 from sparkmirror.cli.config.start_validation import require_valid_client_files
+from sparkmirror.cli.kafka_opts import java_notes, with_metrics_listener
 from sparkmirror.cli.log_output import LogFormat, install_log
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.properties import Properties, PropertyEntry, load_properties
@@ -82,10 +83,13 @@ def run_mirror_maker_1(arguments: MirrorMaker1Arguments, log_format: LogFormat) 
         load_properties(arguments.consumer).mapping,
         load_properties(arguments.producer).mapping,
     )
+    flow = with_metrics_listener(flow, os.environ)
     require_valid_client_files(flow, os.environ)
     shutdown = ShutdownSignal()
     shutdown.install()
     install_log(log_format, os.environ)
+    for note in java_notes(os.environ):
+        log.warning("%s", note)
     log.warning(
         "MirrorMaker 1 is gone from Kafka 4; this runs as a flow with equal topic names. The same"
         " as an mm2.properties: clusters=%s,%s and %s->%s.enabled=true",

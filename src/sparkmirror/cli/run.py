@@ -11,7 +11,7 @@ import click
 
 from sparkmirror.cli.config.allowlist_environment import operator_environment
 from sparkmirror.cli.config.start_validation import require_valid_dedicated_file, split_aliases
-from sparkmirror.cli.container.kafka_opts import with_metrics_listener
+from sparkmirror.cli.kafka_opts import java_notes, with_metrics_listener
 from sparkmirror.cli.log_output import LOG_FORMAT_OPTION, LogFormat, install_log
 from sparkmirror.config.files.client_config_line_numbers import with_written_keys
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
@@ -55,6 +55,6 @@ def run_flows(file: Path, targets: Collection[str], log_format: LogFormat) -> in
     install_log(log_format, os.environ)
     opened = MirrorMakerConfig.open(properties, os.environ)
     exposed = exposed_file_notices(properties, os.environ, with_read_files=False)
-    for notice in (*opened.notices, *exposed):
+    for notice in (*java_notes(os.environ), *opened.notices, *exposed):
         log.warning("%s", notice)
     return MirrorMaker(opened, targets, os.environ).run(shutdown)

@@ -10,7 +10,7 @@ import click
 
 from sparkmirror.cli.config.allowlist_environment import operator_environment
 from sparkmirror.cli.config.start_validation import require_valid_worker_file
-from sparkmirror.cli.container.kafka_opts import with_metrics_listener
+from sparkmirror.cli.kafka_opts import java_notes, with_metrics_listener
 from sparkmirror.cli.log_output import LOG_FORMAT_OPTION, LogFormat, install_log
 from sparkmirror.config.files.client_config_line_numbers import with_written_keys
 from sparkmirror.config.files.properties import load_properties
@@ -48,6 +48,6 @@ def run_worker(file: Path, log_format: LogFormat) -> int:
     install_log(log_format, os.environ)
     opened = WorkerFile.open(properties, os.environ)
     exposed = exposed_file_notices(properties, os.environ, with_read_files=False)
-    for notice in (*opened.notices, *exposed):
+    for notice in (*java_notes(os.environ), *opened.notices, *exposed):
         log.warning("%s", notice)
     return ConnectWorker(opened, os.environ).run(shutdown)

@@ -19,7 +19,6 @@ from sparkmirror.config.plugin_module_allowlist import PluginModuleAllowlist
 from sparkmirror.connect.connectors.shared.worker_client_config import changing_client_values
 from sparkmirror.connect.herder.distributed_herder import DistributedHerder
 from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
-from sparkmirror.connect.herder.log_levels import LogLevels
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
 from sparkmirror.connect.internal_requests.session_keys import SessionKeys
 from sparkmirror.directories import state_directory
@@ -40,6 +39,7 @@ from sparkmirror.worker.group.membership_expiry import membership_of
 from sparkmirror.worker.group.spark_prestart import SparkPrestart, count_divided_tasks
 from sparkmirror.worker.group.undivided_connectors import undivided_rule
 from sparkmirror.worker.group.worker_coordinator import WorkerCoordinator
+from sparkmirror.worker.initial_log_levels import create_log_levels
 from sparkmirror.worker.metrics.metric_reporters_notice import log_reporters_notice
 from sparkmirror.worker.metrics.metrics_settings import MetricsSettings
 from sparkmirror.worker.metrics.worker_metrics import MeasuredHerder, WorkerMetrics
@@ -68,7 +68,7 @@ class ConnectWorker:
         spark = SparkSettings.from_properties(
             properties, properties["group.id"], state_directory(environment)
         )
-        log_levels = LogLevels()
+        log_levels = create_log_levels(environment)
         self._applications = spark_applications(spark, log_levels)
         reloaded = ReloadedProperties(lambda: file.expand().values)
         access = ClusterAccess.reloading("the worker's cluster", reloaded.latest)

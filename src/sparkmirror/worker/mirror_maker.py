@@ -60,6 +60,7 @@ from sparkmirror.worker.group.membership_expiry import membership_of
 from sparkmirror.worker.group.spark_prestart import SparkPrestart, count_divided_tasks
 from sparkmirror.worker.group.undivided_connectors import undivided_rule
 from sparkmirror.worker.group.worker_coordinator import WorkerCoordinator
+from sparkmirror.worker.initial_log_levels import create_log_levels
 from sparkmirror.worker.metrics.metric_reporters_notice import log_reporters_notice
 from sparkmirror.worker.metrics.metrics_settings import MetricsSettings
 from sparkmirror.worker.metrics.worker_metrics import MeasuredHerder, WorkerMetrics
@@ -249,7 +250,7 @@ class MirrorMaker:
         spark = SparkSettings.from_properties(
             file.engine_config(), "mm2", state_directory(environment)
         )
-        log_levels = LogLevels()
+        log_levels = create_log_levels(environment)
         self._applications = spark_applications(spark, log_levels)
         shared = SharedFlowSettings(
             applications=self._applications,

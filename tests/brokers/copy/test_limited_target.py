@@ -284,6 +284,8 @@ def test_a_record_larger_than_a_request_holds_its_partition(
     with flow.harness(job) as harness:
         harness.wait_for_snapshot(
             "the record to be named, and those before it to be copied",
-            lambda seen: "raise its max.request.size" in seen.partitions[str(partition)].reason
-            and seen.partitions[str(partition)].position == 10,
+            lambda seen: (
+                "raise its max.request.size" in seen.partitions[str(partition)].reason
+                and seen.partitions[str(partition)].position == 10
+            ),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import signal
+import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -78,6 +79,51 @@ def test_missing_file_is_reported_on_stderr(
     with pytest.raises(SystemExit):
         connect_mirror_maker(["nofile.properties"])
     assert "Insufficient permissions to read file: 'nofile.properties'" in capsys.readouterr().err
+
+
+FLOWS = """clusters=A,B
+A.bootstrap.servers=127.0.0.1:1
+B.bootstrap.servers=127.0.0.1:1
+A->B.enabled=true
+listeners=http://127.0.0.1:0
+"""
+WORKER = """bootstrap.servers=127.0.0.1:1
+group.id=g
+config.storage.topic=c
+offset.storage.topic=o
+status.storage.topic=s
+key.converter=org.apache.kafka.connect.converters.ByteArrayConverter
+value.converter=org.apache.kafka.connect.converters.ByteArrayConverter
+listeners=http://127.0.0.1:0
+"""
+AGENT = "-javaagent:/opt/jmx_prometheus_javaagent-0.19.0.jar"
+
+
+@pytest.mark.parametrize(
+    ("script", "text"), [(connect_distributed, WORKER), (connect_mirror_maker, FLOWS)]
+)
+def test_port_of_a_java_agent_is_opened_and_options_of_a_jvm_are_noted(
+    script: Script,
+    text: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The port is in use, so the start ends with an error that names it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("KAFKA_HEAP_OPTS", "-Xmx1g")
+    Path("given.properties").write_text(text, "ascii")
+    with socket.create_server(("127.0.0.1", 0)) as used, pytest.raises(SystemExit) as ended:
+        port = used.getsockname()[1]
+        monkeypatch.setenv("KAFKA_OPTS", f"{AGENT}=127.0.0.1:{port}:kafka-connect.yml")
+        script(["given.properties"])
+    assert ended.value.code == 2
+    lines = capsys.readouterr().out
+    listener = f"http://127.0.0.1:{port}"
+    assert "WARN KAFKA_HEAP_OPTS has no effect" in lines
+    assert f"sparkmirror.metrics.listener, unless the file has that key: {listener}." in lines
+    assert f"Stopping due to error: cannot listen on {listener}" in lines
 
 
 def mirror_maker_1_arguments(*arguments: str) -> MirrorMaker1Arguments:

@@ -17,6 +17,7 @@ from sparkmirror.cli.config.start_validation import (
     require_valid_worker_file,
 )
 from sparkmirror.cli.container.entrypoint import container_start
+from sparkmirror.cli.kafka_opts import java_notes, metrics_listener
 from sparkmirror.config.files.properties import load_properties, parse_properties
 from tests.support.cli.tutorial_files import QUICKSTART_WORKER_FILE
 
@@ -121,8 +122,8 @@ def test_001_workers_run_the_mounted_file_with_kafkas_script() -> None:
         assert volume == f"./kafka-connect/connect-distributed.properties:{path}"
         start = container_start(service["command"].split(), service["environment"], COMPOSE)
         assert start.command == (command, path)
-        assert any(note.startswith("KAFKA_HEAP_OPTS has no effect") for note in start.notes)
-        assert start.variables == {"SPARKMIRROR_METRICS_LISTENER": "http://0.0.0.0:9404"}
+        assert java_notes(service["environment"])[0].startswith("KAFKA_HEAP_OPTS has no effect")
+        assert metrics_listener(service["environment"]) == "http://0.0.0.0:9404"
     assert services["kafka-connect-0"]["ports"] == ["8083:8083"]
 
 

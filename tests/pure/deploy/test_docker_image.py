@@ -56,7 +56,7 @@ def test_container_runs_as_a_user_without_rights_below_an_init() -> None:
     init, *arguments = json.loads(stage["ENTRYPOINT"])
     assert init == "/usr/bin/tini"
     installed = next(text for _, text in instructions() if "openjdk" in text)
-    assert {"tini", "procps", "bash"} <= set(installed.split())
+    assert {"tini", "procps", "bash", "curl", "jq", "openssl"} <= set(installed.split())
     assert arguments[:3] == ["--", "python", "-m"]
 
 

@@ -120,12 +120,13 @@ def without_marks_of_helm(value: Any) -> Any:
         return [without_marks_of_helm(one) for one in value]
     if not isinstance(value, dict):
         return value
-    marks = ("annotations", "imagePullPolicy")
     kept = {
         key: without_marks_of_helm(one)
         for key, one in value.items()
-        if key not in marks and not key.startswith("helm.sh/")
+        if key != "imagePullPolicy" and not key.startswith(("helm.sh/", "checksum/"))
     }
+    if kept.get("annotations") == {}:
+        del kept["annotations"]
     for mark in ("instance", "version", "managed-by"):
         kept.pop(f"app.kubernetes.io/{mark}", None)
     return kept

@@ -18,6 +18,7 @@ import yaml
 
 from sparkmirror.cli.container.entrypoint import USAGE
 from sparkmirror.lab.processes.port_registry import PortRegistry
+from tests.support.cli.tutorial_files import QUICKSTART_WORKER_FILE
 from tests.support.image.builder_tools import no_builder_reason
 from tests.support.image.container import (
     WITHOUT_RIGHTS,
@@ -110,6 +111,9 @@ def test_any_command_runs_without_rights(storage: ContainerStorage) -> None:
     assert (user, first.split()) == ("185", ["1", "tini"])
     assert '"17.' in java
     assert version.endswith(IMAGE.partition(":")[2])
+    tools = "curl --version && jq --version && openssl version"
+    ran = run_to_end(storage, IMAGE, "bash", "-c", tools)
+    assert ran.returncode == 0, ran.stderr
     absent = "! command -v pip && ! command -v gcc && ! ls -d /source /wheels /build"
     ran = run_to_end(storage, IMAGE, "bash", "-c", absent)
     assert ran.returncode == 0, ran.stdout
@@ -178,7 +182,34 @@ def test_worker_starts_from_variables_and_stops_with_0(
         assert re.search(CONNECTOR_COUNT, metrics_text(metrics), re.MULTILINE)
         assert container.stop() == 0, container.output
         assert "KAFKA_HEAP_OPTS has no effect" in container.output
+        assert "http://0.0.0.0:" in container.output, "the port of the agent is noted"
     mirrored_clusters.assert_copied(topic, f"source.{topic}")
+
+
+def test_given_command_is_healthy_on_the_port_of_its_own_file(
+    storage: ContainerStorage,
+    mirrored_clusters: MirroredClusters,
+    ports: tuple[int, int],
+    tmp_path: Path,
+) -> None:
+    """A shell starts the script, with a file of any name and a port that is not 8083."""
+    rest, metrics = ports
+    servers = mirrored_clusters.source.properties["bootstrap.servers"]
+    lines = QUICKSTART_WORKER_FILE.replace("broker:29092", servers).replace("28082", str(rest))
+    file = tmp_path / "other.properties"
+    file.write_text(lines.replace("quickstart", "given-command"), "ascii")
+    file.chmod(0o644)
+    mount = f"type=bind,source={file},target=/properties/other.properties"
+    options = [*WITHOUT_RIGHTS, "--tmpfs", "/home/sparkmirror", "--mount", mount]
+    options += ["--env", f"KAFKA_OPTS={agent_option(metrics)}"]
+    command = "cd /properties; /opt/bitnami/kafka/bin/connect-distributed.sh other.properties"
+    with running_container(
+        storage, IMAGE, *options, command=("bash", "-c", f"{command}; exit")
+    ) as container:
+        container.wait_until_healthy()
+        answer = container.execute("curl", "-f", f"http://localhost:{rest}/connectors")
+        assert answer == "[]"
+        assert "kafka_connect_worker_connector_count" in metrics_text(metrics)
 
 
 def check_process_and_file(execute: Any, variables: Mapping[str, str]) -> None:
@@ -190,7 +221,7 @@ def check_process_and_file(execute: Any, variables: Mapping[str, str]) -> None:
     assert worker.endswith("/etc/kafka-connect/kafka-connect.properties")
     lines = execute("cat", "/etc/kafka-connect/kafka-connect.properties").splitlines()
     assert f"group.id={variables['CONNECT_GROUP_ID']}" in lines
-    assert len(lines) == 15, "the 14 lines of the tutorial and the port of the agent"
+    assert len(lines) == 14, "the lines of the tutorial"
 
 
 def test_mounted_flows_start_in_the_work_directory(

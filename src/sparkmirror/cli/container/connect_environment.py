@@ -17,9 +17,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from sparkmirror.cli.container.kafka_opts import metrics_listener
-from sparkmirror.config.tables.additions import METRICS_LISTENER
-
 PREFIX: Final = "CONNECT_"
 DEFAULT_PLUGIN_PATH: Final = "/usr/share/java/,/usr/share/confluent-hub-components/"
 """What Confluent's image writes. The worker loads no Java plug-ins and says so."""
@@ -34,9 +31,13 @@ REQUIRED_KEYS: Final = (
 )
 _NO_PROPERTIES: Final = {
     "CONNECT_CUB_": "the worker itself waits for its brokers",
-    "CONNECT_LOG4J_": "there is no log4j; PUT /admin/loggers/<name> changes the level of a logger",
+    "CONNECT_LOG4J_": (
+        "there is no log4j. CONNECT_LOG4J_ROOT_LOGLEVEL and CONNECT_LOG4J_LOGGERS set log levels"
+    ),
 }
 """How variables begin that Confluent's image reads and that are no properties, and why."""
+_ROOT_LEVEL: Final = "CONNECT_LOG4J_ROOT_LOGLEVEL"
+_LOGGERS: Final = "CONNECT_LOG4J_LOGGERS"
 _UNDERSCORES = re.compile("_{1,3}")
 _SIGNS = {"_": ".", "__": "-", "___": "_"}
 _SERVICE_NAME = re.compile(
@@ -51,6 +52,8 @@ class ConnectEnvironment:
     """The properties that an environment has for a worker, and notes about other variables."""
 
     properties: Mapping[str, str] = field(repr=False)
+    log_levels: str
+    """As in `SPARKMIRROR_LOG_LEVELS`: `root=WARN,org.apache.kafka=DEBUG`; may be empty."""
     notes: tuple[str, ...]
 
     @classmethod
@@ -60,7 +63,7 @@ class ConnectEnvironment:
         notes: list[str] = []
         services: list[str] = []
         for name in sorted(environment):
-            if not name.startswith(PREFIX) or name == PREFIX:
+            if not name.startswith(PREFIX) or name in (PREFIX, _ROOT_LEVEL, _LOGGERS):
                 continue
             if is_service_variable(name, environment[name]):
                 services.append(name)
@@ -70,7 +73,7 @@ class ConnectEnvironment:
                 properties[property_name(name)] = environment[name]
         if services:
             notes.append(f"{', '.join(services)}: set by Kubernetes for a Service; ignored.")
-        return cls(properties=properties, notes=tuple(notes))
+        return cls(properties=properties, log_levels=_log_levels(environment), notes=tuple(notes))
 
     @property
     def missing_variables(self) -> tuple[str, ...]:
@@ -97,18 +100,19 @@ def is_service_variable(name: str, value: str) -> bool:
     return is_port or _SERVICE_NAME.fullmatch(name) is not None
 
 
-def worker_properties_text(found: ConnectEnvironment, environment: Mapping[str, str]) -> str:
+def worker_properties_text(found: ConnectEnvironment) -> str:
     """Return the content of the worker's file, a line per property in the order of their names.
 
-    It has the plug-in path of Confluent's image and the listener that a metrics agent names, unless
-    variables set them.
+    It has the plug-in path of Confluent's image, unless a variable sets it.
     """
-    properties = {"plugin.path": DEFAULT_PLUGIN_PATH}
-    listener = metrics_listener(environment)
-    if listener is not None:
-        properties[METRICS_LISTENER] = listener
-    properties |= found.properties
+    properties = {"plugin.path": DEFAULT_PLUGIN_PATH, **found.properties}
     return "".join(f"{key}={_ascii(_one_value(properties[key]))}\n" for key in sorted(properties))
+
+
+def _log_levels(environment: Mapping[str, str]) -> str:
+    """Return the levels of Confluent's two variables in the form of ours."""
+    root, loggers = environment.get(_ROOT_LEVEL), environment.get(_LOGGERS)
+    return ",".join(([f"root={root}"] if root else []) + ([loggers] if loggers else []))
 
 
 def _one_value(value: str) -> str:

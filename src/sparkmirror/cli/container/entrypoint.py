@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from sparkmirror.cli.container.connect_environment import ConnectEnvironment, worker_properties_text
-from sparkmirror.cli.container.kafka_opts import METRICS_VARIABLE, java_notes, metrics_listener
+from sparkmirror.logging_context import LEVELS_VARIABLE
 
 WORKER_FILE: Final = Path("/etc/kafka-connect/kafka-connect.properties")
 MIRROR_FILE: Final = Path("config/mm2-config.properties")
@@ -62,26 +62,24 @@ def container_start(
     worker_file: Path = WORKER_FILE,
 ) -> ContainerStart:
     """Decide what the container runs. Raises CannotStart with the usage or what is missing."""
-    notes = java_notes(environment)
-    listener = metrics_listener(environment)
-    variables = {METRICS_VARIABLE: listener} if listener is not None else {}
     if arguments:
-        return ContainerStart(command=tuple(arguments), variables=variables, notes=notes)
+        return ContainerStart(command=tuple(arguments))
     found = ConnectEnvironment.of(environment)
-    notes += found.notes
+    variables = {LEVELS_VARIABLE: found.log_levels} if found.log_levels else {}
     if found.properties:
         if found.missing_variables:
             raise CannotStart(_missing_text(found.missing_variables))
         return ContainerStart(
             command=("connect-distributed.sh", str(worker_file)),
-            worker_properties=worker_properties_text(found, environment),
-            notes=notes,
+            worker_properties=worker_properties_text(found),
+            variables=variables,
+            notes=found.notes,
         )
     if (work_directory / MIRROR_FILE).is_file():
         return ContainerStart(
             command=("connect-mirror-maker.sh", f"./{MIRROR_FILE}"),
             variables=variables,
-            notes=notes,
+            notes=found.notes,
         )
     raise CannotStart(USAGE)
 

@@ -1,8 +1,9 @@
 """The health check of the image: asks `/health` of the worker or mirror in this container.
 
-The address is that of the file which the entry point runs, or of the file given as the argument:
-`listeners` with its placeholders replaced, the old `rest.port`, or port 8083. An https listener is
-only connected to: this check has neither its certificate authority nor a client certificate.
+The address is that of the file which a process of the container runs, or of the file given as the
+argument: `listeners` with its placeholders replaced, the old `rest.port`, or port 8083. An https
+listener is only connected to: this check has neither its certificate authority nor a client
+certificate.
 
 exit code   0   the answer is healthy or degraded, or asks for a login
             1   it starts, it is unhealthy, or there is no answer
@@ -19,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from sparkmirror.cli.container.entrypoint import MIRROR_FILE, WORKER_FILE
+from sparkmirror.cli.container.running_file import running_file
 from sparkmirror.config.files.deprecated_keys import migrate_deprecated_keys
 from sparkmirror.config.files.properties import load_properties
 from sparkmirror.config.secrets.providers import create_providers
@@ -63,12 +64,6 @@ def _address(listener: str) -> HealthAddress:
     )
 
 
-def container_file(work_directory: Path, worker_file: Path = WORKER_FILE) -> Path | None:
-    """Return the file that the entry point has started; None if a given command runs."""
-    files = (worker_file, work_directory / MIRROR_FILE)
-    return next((file for file in files if file.is_file()), None)
-
-
 def health_problem(address: HealthAddress) -> str | None:
     """Ask for the health. Return what is wrong, or None. Blocks for at most some seconds."""
     try:
@@ -87,9 +82,9 @@ def health_problem(address: HealthAddress) -> str | None:
     return None if answer.status in _WELL else f"{answer.status} {text}"
 
 
-def check(arguments: Sequence[str], work_directory: Path) -> int:
+def check(arguments: Sequence[str]) -> int:
     """Print a problem, if there is one, and return the exit code."""
-    file = Path(arguments[0]) if arguments else container_file(work_directory)
+    file = Path(arguments[0]) if arguments else running_file()
     try:
         properties = load_properties(file).mapping if file else {}
         problem = health_problem(health_address(properties, os.environ))
@@ -101,4 +96,4 @@ def check(arguments: Sequence[str], work_directory: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(check(sys.argv[1:], Path.cwd()))
+    sys.exit(check(sys.argv[1:]))

@@ -72,16 +72,20 @@ class LogLevels:
         clock_ms: Callable[[], int] = _now_ms,
         known: Mapping[str, str] | None = None,
     ) -> None:
-        """`known` maps names to the levels that were set before the start."""
+        """`known` maps names to the levels that were set before the start.
+
+        Of a name and one below it, the longer one counts for its own loggers, as in log4j.
+        """
         self._manager = manager or logging.Logger.manager
         self._clock_ms = clock_ms
         self._lock = threading.Lock()
         self._configured: dict[str, LoggerLevel] = {}
         self._python_levels: dict[str, int] = {}
         self._listeners: list[Callable[[Mapping[str, int]], None]] = []
-        for name, level in (known or {}).items():
+        for name, level in sorted((known or {}).items(), key=lambda item: _parents_first(item[0])):
             self._configured[name] = LoggerLevel(level=level, last_modified_ms=None)
-            self._apply(name, level)
+            for one in (name, *_mapped_names_below(name)):
+                self._apply(one, level)
 
     def all_levels(self) -> Mapping[str, LoggerLevel]:
         """Return root and every known logger, sorted by name."""
@@ -105,7 +109,7 @@ class LogLevels:
             new_level = LoggerLevel(level=checked, last_modified_ms=self._clock_ms())
             for one in changed:
                 self._configured[one] = new_level
-            for one in sorted(changed, key=lambda one: (one != ROOT, one)):
+            for one in sorted(changed, key=_parents_first):
                 self._apply(one, checked)
             for listener in self._listeners if changed else ():
                 listener(dict(self._python_levels))
@@ -154,6 +158,21 @@ def check_level(level: str) -> str:
     if level.upper() not in LEVELS:
         raise NotFound(f"invalid log level '{level}'.")
     return level.upper()
+
+
+def has_loggers(name: str) -> bool:
+    """Whether a level of this name can change the lines that are logged."""
+    is_own = name in (ROOT, "sparkmirror") or name.startswith("sparkmirror.")
+    return is_own or name in PYTHON_LOGGERS or bool(_mapped_names_below(name))
+
+
+def _mapped_names_below(name: str) -> tuple[str, ...]:
+    """Return Java's names below a name; none for root, whose level Python's loggers inherit."""
+    return tuple(one for one in PYTHON_LOGGERS if name != ROOT and _is_below(one, name))
+
+
+def _parents_first(name: str) -> tuple[bool, str]:
+    return name != ROOT, name
 
 
 def _is_below(name: str, parent: str) -> bool:

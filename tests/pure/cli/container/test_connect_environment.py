@@ -33,7 +33,7 @@ def test_underscores_become_dots_dashes_and_underscores(variable: str, key: str)
 
 def rendered(environment: dict[str, str]) -> dict[str, str]:
     """The properties that a worker reads from the written file."""
-    text = worker_properties_text(ConnectEnvironment.of(environment), environment)
+    text = worker_properties_text(ConnectEnvironment.of(environment))
     return parse_properties(text.encode("ascii"), file="f").mapping
 
 
@@ -85,13 +85,34 @@ def test_a_rest_port_is_no_service_variable() -> None:
 
 def test_settings_of_confluents_own_programs_are_noted() -> None:
     found = ConnectEnvironment.of(
-        {"CONNECT_CUB_KAFKA_TIMEOUT": "60", "CONNECT_LOG4J_ROOT_LOGLEVEL": "WARN"}
+        {
+            "CONNECT_CUB_KAFKA_TIMEOUT": "60",
+            "CONNECT_LOG4J_APPENDER_STDOUT_LAYOUT_CONVERSIONPATTERN": "%m",
+        }
     )
     assert found.properties == {}
     assert [note.partition(" ")[0] for note in found.notes] == [
         "CONNECT_CUB_KAFKA_TIMEOUT",
-        "CONNECT_LOG4J_ROOT_LOGLEVEL",
+        "CONNECT_LOG4J_APPENDER_STDOUT_LAYOUT_CONVERSIONPATTERN",
     ]
+
+
+@pytest.mark.parametrize(
+    ("root", "loggers", "levels"),
+    [
+        ("DEBUG", "org.apache.kafka=WARN,a.b=INFO", "root=DEBUG,org.apache.kafka=WARN,a.b=INFO"),
+        ("DEBUG", None, "root=DEBUG"),
+        (None, "org.apache.kafka=WARN", "org.apache.kafka=WARN"),
+        ("", "", ""),
+    ],
+)
+def test_log_levels_are_those_of_confluents_variables(
+    root: str | None, loggers: str | None, levels: str
+) -> None:
+    given = {"CONNECT_LOG4J_ROOT_LOGLEVEL": root, "CONNECT_LOG4J_LOGGERS": loggers}
+    found = ConnectEnvironment.of({name: text for name, text in given.items() if text is not None})
+    assert found.log_levels == levels
+    assert (found.properties, found.notes) == ({}, ())
 
 
 def test_missing_variables_are_named_as_variables() -> None:

@@ -33,7 +33,6 @@ QUICKSTART = {
     "CONNECT_REST_ADVERTISED_HOST_NAME": '"localhost"',
     "CONNECT_CONNECTOR_CLIENT_CONFIG_OVERRIDE_POLICY": "All",
 }
-AGENT = "-Xmx1g -javaagent:/opt/jmx_prometheus_javaagent-0.19.0.jar=9404:/opt/kafka.yml"
 
 
 @pytest.fixture
@@ -63,18 +62,21 @@ def test_variables_start_a_worker_with_the_path_of_its_file_last(mirror_director
     assert start.notes == ()
 
 
-def test_port_of_a_metrics_agent_is_a_line_of_the_file(tmp_path: Path) -> None:
-    start = container_start((), {**QUICKSTART, "KAFKA_HEAP_OPTS": AGENT}, tmp_path)
-    assert start.worker_properties is not None
-    assert "sparkmirror.metrics.listener=http://0.0.0.0:9404\n" in start.worker_properties
-    assert len(start.notes) == 3
+LOG_LEVELS = {"CONNECT_LOG4J_ROOT_LOGLEVEL": "WARN", "CONNECT_LOG4J_LOGGERS": "a.b=DEBUG"}
+
+
+def test_log_levels_are_a_variable_of_the_command(mirror_directory: Path) -> None:
+    for environment in ({**QUICKSTART, **LOG_LEVELS}, LOG_LEVELS):
+        start = container_start((), environment, mirror_directory)
+        assert start.variables == {"SPARKMIRROR_LOG_LEVELS": "root=WARN,a.b=DEBUG"}
+        assert start.notes == ()
 
 
 def test_file_in_the_work_directory_starts_its_flows(mirror_directory: Path) -> None:
-    services = {"CONNECT_SERVICE_HOST": "10.0.0.1", "EXTRA_ARGS": AGENT}
+    services = {"CONNECT_SERVICE_HOST": "10.0.0.1"}
     start = container_start((), services, mirror_directory)
     assert start.command == ("connect-mirror-maker.sh", "./config/mm2-config.properties")
-    assert start.variables == {"SPARKMIRROR_METRICS_LISTENER": "http://0.0.0.0:9404"}
+    assert len(start.notes) == 1
 
 
 def test_nothing_to_start_is_the_usage(tmp_path: Path) -> None:
@@ -119,16 +121,8 @@ def run_entrypoint(
 
 
 def test_command_replaces_the_entry_point(tmp_path: Path) -> None:
-    ran = run_entrypoint(tmp_path, "sh", "-c", "echo $0 $1; exit 7", "a b", "c", JMX_PORT="9999")
-    assert (ran.returncode, ran.stdout) == (7, "a b c\n")
-    assert ran.stderr == "sparkmirror: JMX_PORT has no effect: there is no JMX.\n"
-
-
-def test_command_has_the_port_of_a_metrics_agent_in_its_environment(tmp_path: Path) -> None:
-    command = ("sh", "-c", "echo $SPARKMIRROR_METRICS_LISTENER")
-    ran = run_entrypoint(tmp_path, *command, KAFKA_HEAP_OPTS=AGENT)
-    assert ran.stdout == "http://0.0.0.0:9404\n"
-    assert run_entrypoint(tmp_path, *command).stdout == "\n"
+    ran = run_entrypoint(tmp_path, "sh", "-c", "echo $0 $1; exit 7", "a b", "c")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (7, "a b c\n", "")
 
 
 def test_unknown_command_ends_with_127_and_nothing_to_start_with_1(tmp_path: Path) -> None:
@@ -140,9 +134,11 @@ def test_unknown_command_ends_with_127_and_nothing_to_start_with_1(tmp_path: Pat
 def test_mounted_file_reaches_the_script_of_kafkas_name(mirror_directory: Path) -> None:
     script = mirror_directory / "bin" / "connect-mirror-maker.sh"
     script.parent.mkdir()
-    script.write_text('#!/bin/sh\necho "$PPID $$ $*"\n', "ascii")
+    script.write_text('#!/bin/sh\necho "$PPID $SPARKMIRROR_LOG_LEVELS $*"\n', "ascii")
     script.chmod(0o755)
-    ran = run_entrypoint(mirror_directory, PATH=f"{script.parent}:{os.environ['PATH']}")
-    parent, _, arguments = ran.stdout.split()
+    path = f"{script.parent}:{os.environ['PATH']}"
+    ran = run_entrypoint(mirror_directory, PATH=path, **LOG_LEVELS)
+    parent, levels, arguments = ran.stdout.split()
+    assert levels == "root=WARN,a.b=DEBUG"
     assert int(parent) == os.getpid(), "the script has the process of the entry point"
     assert arguments == "./config/mm2-config.properties"

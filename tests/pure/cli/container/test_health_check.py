@@ -13,7 +13,6 @@ import pytest
 from sparkmirror.cli.container.health_check import (
     HealthAddress,
     check,
-    container_file,
     health_address,
 )
 from tests.support.reserved_port import reserved_port
@@ -49,7 +48,7 @@ def test_placeholder_that_cannot_be_replaced_is_a_problem(
     file = tmp_path / "worker.properties"
     lines = ENV_PROVIDER | {"listeners": "http://:${env:NO_SUCH_VARIABLE}"}
     file.write_text("".join(f"{key}={value}\n" for key, value in lines.items()), "ascii")
-    assert check([str(file)], tmp_path) == 1
+    assert check([str(file)]) == 1
     assert "NO_SUCH_VARIABLE" in capsys.readouterr().out
 
 
@@ -83,7 +82,7 @@ def test_status_of_health_is_the_exit_code(
     file = tmp_path / "worker.properties"
     with answering(status) as port:
         file.write_text(f"rest.port={port}\n", "ascii")
-        assert check([str(file)], tmp_path) == code
+        assert check([str(file)]) == code
     assert ("starting" in capsys.readouterr().out) == bool(code)
 
 
@@ -94,7 +93,7 @@ def test_a_worker_that_does_not_listen_is_unhealthy(
     file = tmp_path / "worker.properties"
     with reserved_port() as port:
         file.write_text(line.format(port) + "\n", "ascii")
-        assert check([str(file)], tmp_path) == 1
+        assert check([str(file)]) == 1
     assert "does not answer" in capsys.readouterr().out
 
 
@@ -102,15 +101,4 @@ def test_https_listener_is_connected_to(tmp_path: Path) -> None:
     file = tmp_path / "worker.properties"
     with answering(500) as port:
         file.write_text(f"listeners=https://127.0.0.1:{port}\n", "ascii")
-        assert check([str(file)], tmp_path) == 0
-
-
-def test_file_of_the_container_is_the_written_one_else_the_mounted_one(tmp_path: Path) -> None:
-    worker_file = tmp_path / "kafka-connect.properties"
-    mirror_file = tmp_path / "config" / "mm2-config.properties"
-    assert container_file(tmp_path, worker_file) is None
-    mirror_file.parent.mkdir()
-    mirror_file.touch()
-    assert container_file(tmp_path, worker_file) == mirror_file
-    worker_file.touch()
-    assert container_file(tmp_path, worker_file) == worker_file
+        assert check([str(file)]) == 0

@@ -281,12 +281,43 @@ def test_fragment_of_the_tutorial_hears_what_belongs_where(tmp_path: Path) -> No
         "targetConnector.tls",
         "clusters",
     ]
-    assert "kind: KafkaMirrorMaker2" in faults[0]
+    assert "apiVersion: kafka.strimzi.io/v1beta2, kind: KafkaMirrorMaker2" in faults[0]
     assert "spec.mirrors[0].targetCluster" in faults[1]
     assert "spec.mirrors[0].sourceConnector" in faults[2]
     assert "no version of Strimzi has this field" in faults[3]
     assert "spec.clusters[].tls" in faults[4]
     assert "spec.target.tls" in faults[4]
+
+
+def test_fragment_with_the_fields_of_v1_hears_of_v1(tmp_path: Path) -> None:
+    fragment = "target: {alias: a}\nmirrors:\n  - source: {alias: b}\n"
+    assert "apiVersion: kafka.strimzi.io/v1, kind:" in faults_of(tmp_path, fragment)[0]
+
+
+def test_clusters_of_the_old_layout_in_version_v1_are_faults(tmp_path: Path) -> None:
+    text = V1BETA2.replace("kafka.strimzi.io/v1beta2", "kafka.strimzi.io/v1")
+    faults = faults_of(tmp_path, text)
+    assert [fault.partition(": ")[0] for fault in faults[:4]] == [
+        "spec.clusters",
+        "spec.connectCluster",
+        "spec.mirrors[0].sourceCluster",
+        "spec.mirrors[0].targetCluster",
+    ]
+    for fault in faults[:4]:
+        assert "version v1 has no such field: write apiVersion: kafka.strimzi.io/v1beta2" in fault
+
+
+def test_other_fields_of_the_old_layout_in_version_v1_are_read_and_listed(tmp_path: Path) -> None:
+    old = "      heartbeatConnector: {}\n      topicsBlacklistPattern: x.*\n"
+    text = V1.replace(
+        "      sourceConnector: {}\n", f"      sourceConnector: {{pause: true}}\n{old}"
+    )
+    properties, result = imported(tmp_path, text)
+    assert properties["west->hub.emit.heartbeats.enabled"] == "true"
+    assert properties["west->hub.topics.exclude"] == "x.*"
+    for field in ("heartbeatConnector", "topicsBlacklistPattern", "sourceConnector.pause"):
+        listed = f"  spec.mirrors[1].{field}: version v1 has no such field"
+        assert listed in result.stderr
 
 
 def test_target_connector_inside_a_resource_hears_the_same(tmp_path: Path) -> None:
@@ -305,7 +336,8 @@ def test_target_connector_inside_a_resource_hears_the_same(tmp_path: Path) -> No
         (("type: scram-sha-512", "type: scram"), "spec.clusters[1].authentication.type"),
         (("          key: user.key\n", ""), f"{LOGIN}.certificateAndKey.key"),
         (("Servers: cluster-b-", "Server: cluster-b-"), "spec.clusters[1].bootstrapServers"),
-        (("kafka.strimzi.io/v1beta2", "apps/v1"), "apiVersion"),
+        (("kafka.strimzi.io/v1beta2", "apps/v1"), "apiVersion: must begin with"),
+        (("kafka.strimzi.io/v1beta2", "kafka.strimzi.io/v2"), "apiVersion: kafka.strimzi.io/v2"),
         (("kind: KafkaMirrorMaker2", "kind: KafkaConnect"), "there is no resource of kind"),
         (("alias: \"cluster-b\"", "alias: cluster-a"), "spec.clusters[1].alias"),
         (("  mirrors:\n    - ", "  mirrors:\n      "), "spec.mirrors"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,28 @@ def test_a_java_name_sets_the_python_loggers_of_the_same_part() -> None:
     assert levels.level("org.apache.kafka.connect.storage") == LoggerLevel(
         level="DEBUG", last_modified_ms=7
     )
+
+
+def test_levels_of_the_start_count_below_their_names_and_the_longest_name_wins() -> None:
+    loggers = manager()
+    known = {
+        "org.apache.kafka.connect.mirror": "DEBUG",
+        "root": "ERROR",
+        "org.apache.kafka": "WARN",
+    }
+    levels = LogLevels(loggers, known=known)
+    for name, level in {
+        "sparkmirror.copy.task": logging.DEBUG,
+        "sparkmirror.store.config_backing_store": logging.WARNING,
+        "sparkmirror.rest.server": logging.WARNING,
+        "sparkmirror.cli.worker": logging.ERROR,
+    }.items():
+        assert loggers.getLogger(name).getEffectiveLevel() == level, name
+    assert levels.level("org.apache.kafka.clients").level == "WARN"
+    passed: list[Mapping[str, int]] = []
+    levels.add_listener(passed.append)
+    assert passed[0]["root"] == logging.ERROR
+    assert passed[0]["sparkmirror.copy"] == logging.DEBUG
 
 
 def modules_with_loggers() -> set[str]:

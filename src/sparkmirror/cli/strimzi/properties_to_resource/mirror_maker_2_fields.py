@@ -32,9 +32,13 @@ from sparkmirror.cli.strimzi.properties_to_resource.secrets_to_create import Sec
 from sparkmirror.cli.strimzi.remarks import StrimziRemark
 from sparkmirror.cli.strimzi.resource_to_properties.mirror_reader import (
     ALIAS,
-    API_GROUP,
     KIND,
     PATTERNS,
+)
+from sparkmirror.cli.strimzi.resource_to_properties.resource_versions import (
+    API_GROUP,
+    V1,
+    V1BETA2,
 )
 from sparkmirror.config.files.flow_config_precedence import WORKER_PREFIXES
 from sparkmirror.config.files.mirror_maker_config import (
@@ -48,8 +52,6 @@ from sparkmirror.config.tables.client.common_client_configs import CLIENT_SECURI
 from sparkmirror.errors import ConfigError, ConfigFault
 from sparkmirror.model import SourceAndTarget
 
-V1: Final = "v1"
-V1BETA2: Final = "v1beta2"
 _WORKERS: Final = "mirrormaker2-cluster"
 _EMIT_CHECKPOINTS: Final = "emit.checkpoints.enabled"
 _TASKS_MAX: Final = "tasks.max"

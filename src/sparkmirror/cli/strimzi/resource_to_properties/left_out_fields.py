@@ -25,7 +25,7 @@ REASONS: Final = {
     "jmxOptions": _JAVA,
     "metricsConfig": _METRICS,
     "metrics": _METRICS,
-    "logging": "PUT /admin/loggers/<name> changes the level of a logger",
+    "logging": "SPARKMIRROR_LOG_LEVELS sets log levels, PUT /admin/loggers/<name> changes one",
     "tracing": "the mirror makes no traces",
     "rack": "write <flow>.consumer.client.rack with the rack of the source",
     "autoRestart": "a task that fails for a passing reason starts again by itself",

@@ -24,13 +24,13 @@ from sparkmirror.cli.strimzi.resource_to_properties.misplaced_fields import misp
 from sparkmirror.cli.strimzi.resource_to_properties.oauth_authentication import allowed_resources
 from sparkmirror.cli.strimzi.resource_to_properties.pod_files_and_variables import read_pod
 from sparkmirror.cli.strimzi.resource_to_properties.resource_fields import ResourceFields
+from sparkmirror.cli.strimzi.resource_to_properties.resource_versions import check_version
 from sparkmirror.cli.strimzi.resource_to_properties.strimzi_placeholders import StrimziPlaceholders
 from sparkmirror.config.secrets.redaction import redact_value
 from sparkmirror.config.tables.client.common_client_configs import CLIENT_SECURITY_NAMES
 from sparkmirror.errors import ConfigFault
 
 KIND: Final = "KafkaMirrorMaker2"
-API_GROUP: Final = "kafka.strimzi.io/"
 PATTERNS: Final = {
     "topicsPattern": "topics",
     "topicsExcludePattern": "topics.exclude",
@@ -90,7 +90,7 @@ class MirrorReader:
 
     def read(self, resource: ResourceFields) -> None:
         """Read one KafkaMirrorMaker2."""
-        version = resource.required_text("apiVersion")
+        self._remarks += check_version(resource)
         resource.text("kind")
         resource.part("metadata")
         resource.part("status")
@@ -98,8 +98,6 @@ class MirrorReader:
             resource.fault("spec", "is missing or has no fields: check the indentation below it")
             return
         spec = resource.part("spec")
-        if version and not version.startswith(API_GROUP):
-            resource.fault("apiVersion", f"must begin with {API_GROUP}")
         self._faults += misplaced_field_faults(spec)
         pod = read_pod(spec, self._remarks)
         placeholders = StrimziPlaceholders(

@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from sparkmirror.cli.strimzi.resource_to_properties.resource_fields import ResourceFields
+from sparkmirror.cli.strimzi.resource_to_properties.resource_versions import (
+    API_GROUP,
+    suggested_version,
+)
 from sparkmirror.errors import ConfigFault
 
 TARGET_CONNECTOR: Final = "targetConnector"
@@ -30,7 +34,8 @@ def fragment_faults(document: Mapping[str, Any]) -> list[ConfigFault]:
         _fault(
             "kind",
             "is missing: this is a part of a KafkaMirrorMaker2. Begin the file with apiVersion: "
-            "kafka.strimzi.io/v1, kind: KafkaMirrorMaker2 and metadata, and put this below spec:",
+            f"{API_GROUP}{suggested_version(spec)}, kind: KafkaMirrorMaker2 and metadata, and put "
+            "this below spec:",
         )
     ]
     found = ResourceFields(spec, "spec" if spec is not document else "", faults)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from sparkmirror.cli.container.kafka_opts import (
+from sparkmirror.cli.kafka_opts import (
     java_notes,
     metrics_listener,
     with_metrics_listener,
 )
 from sparkmirror.config.files.properties import parse_properties
 
+KEY = "sparkmirror.metrics.listener"
 AGENT = "-javaagent:/opt/jmx-exporter/jmx_prometheus_javaagent-0.19.0.jar"
 
 
@@ -43,20 +44,21 @@ def test_each_variable_and_each_agent_has_one_note() -> None:
     assert notes[3:] == (
         "The Java agent /opt/jmx-exporter/jmx_prometheus_javaagent-0.19.0.jar is not loaded.",
         "The Java agent /opt/opentelemetry.jar is not loaded.",
-        f"The port of the metrics agent is that of sparkmirror.metrics.listener: {port}.",
+        f"The port of the metrics agent is that of {KEY}, unless the file has that key: {port}.",
     )
 
 
-def test_listener_of_the_container_is_a_property_that_the_file_may_replace() -> None:
+def test_listener_of_the_environment_is_a_property_that_the_file_may_replace() -> None:
     environment = {"SPARKMIRROR_METRICS_LISTENER": "http://0.0.0.0:9404"}
-    key = "sparkmirror.metrics.listener"
     file = parse_properties(b"group.id=g\n", file="worker.properties")
     added = with_metrics_listener(file, environment)
-    assert added.mapping == {"group.id": "g", key: "http://0.0.0.0:9404"}
+    assert added.mapping == {"group.id": "g", KEY: "http://0.0.0.0:9404"}
     assert added.lines == {"group.id": 1}, "no message names a line that the file has not"
     assert with_metrics_listener(file, {}) is file
-    own = parse_properties(f"{key}=http://:9999\n".encode(), file="worker.properties")
-    assert with_metrics_listener(own, environment) is own
+    agent = {**environment, "KAFKA_OPTS": f"{AGENT}=3600:/a.yml"}
+    assert with_metrics_listener(file, agent).mapping[KEY] == "http://0.0.0.0:3600"
+    own = parse_properties(f"{KEY}=http://:9999\n".encode(), file="worker.properties")
+    assert with_metrics_listener(own, agent) is own
 
 
 def test_no_variable_no_note() -> None:

@@ -1,4 +1,7 @@
-"""Variables with options for a JVM: what has no effect, and the port of a metrics agent. Pure."""
+"""Variables with options for a JVM: what has no effect, and the port of a metrics agent. Pure.
+
+The commands that run a worker or a mirror use it, in the image and elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from sparkmirror.config.files.properties import Properties
 from sparkmirror.config.tables.additions import METRICS_LISTENER
 
 METRICS_VARIABLE: Final = "SPARKMIRROR_METRICS_LISTENER"
-"""What the entry point sets for a command whose file it does not write."""
+"""The listener where no agent names one. The image sets it."""
 _OPTIONS_OF_JAVA: Final = ("KAFKA_HEAP_OPTS", "EXTRA_ARGS", "KAFKA_JMX_OPTS", "KAFKA_OPTS")
 _METRICS_AGENT = re.compile(
     r"-javaagent:\S*?jmx_prometheus_javaagent[^\s=]*="
@@ -33,7 +36,10 @@ def java_notes(environment: Mapping[str, str]) -> tuple[str, ...]:
     notes += [f"The Java agent {agent} is not loaded." for agent in _agents(environment)]
     listener = metrics_listener(environment)
     if listener is not None:
-        notes.append(f"The port of the metrics agent is that of {METRICS_LISTENER}: {listener}.")
+        notes.append(
+            f"The port of the metrics agent is that of {METRICS_LISTENER}, "
+            f"unless the file has that key: {listener}."
+        )
     return tuple(notes)
 
 
@@ -47,8 +53,11 @@ def metrics_listener(environment: Mapping[str, str]) -> str | None:
 
 
 def with_metrics_listener(file: Properties, environment: Mapping[str, str]) -> Properties:
-    """Return the file with the metrics listener of the container, unless it has one itself."""
-    listener = environment.get(METRICS_VARIABLE)
+    """Return the file with the metrics listener of the environment, unless it has one itself.
+
+    The port of an agent is used rather than `SPARKMIRROR_METRICS_LISTENER`.
+    """
+    listener = metrics_listener(environment) or environment.get(METRICS_VARIABLE)
     return file.with_default(METRICS_LISTENER, listener) if listener else file
 
 
