@@ -14,7 +14,7 @@ import pytest
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.copy.delivery import DeliveryMode
 from sparkmirror.copy.driver.conductor import Conductor
-from sparkmirror.copy.driver.fencing.takeover import SETTLE_S
+from sparkmirror.copy.driver.fencing.takeover_decisions import SETTLE_S
 from sparkmirror.copy.snapshot import CopySnapshot
 from sparkmirror.engine.driver.offsets_topic_stores import OffsetsTopicLedger
 from sparkmirror.errors import UnsupportedByBroker

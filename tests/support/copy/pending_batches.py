@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from sparkmirror.copy.lease import Lease, LeaseIdentity
+from sparkmirror.copy.lease import NOT_IDEMPOTENT, Lease, LeaseIdentity
 from sparkmirror.copy.task.batch_converter import BatchConverter
 from sparkmirror.copy.task.leased_partition import LeasedPartition
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
@@ -26,6 +27,12 @@ def make_lease(position: int = 100, expected: int = 50, *, partition: int = 3) -
         expected=expected,
         identity=IDENTITY,
     )
+
+
+def without_producer_id(lease: Lease) -> Lease:
+    """Return the lease for a target without producer ids."""
+    identity = LeaseIdentity(producer_id=NOT_IDEMPOTENT, producer_epoch=-1, anchor=lease.expected)
+    return replace(lease, identity=identity)
 
 
 def make_batch(first: int, count: int, release: Callable[[], None] = lambda: None) -> PendingBatch:

@@ -146,6 +146,7 @@ class Conductor:
             resume_points=self._resume_points,
             lease_granter=self._lease_granter,
             pending_receipts=self._pending_receipts,
+            may_fence=fences.may_fence,
             membership=self._membership,
         )
         self._inbox: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
@@ -209,8 +210,9 @@ class Conductor:
         """Handle a message of a task attempt (ProgressReport, LeaseEnded, TaskDone).
 
         The snapshot shows the reasons of a report at once. The thread may wait for a cluster that
-        does not answer, and just then the operator needs the reasons. A report without news does
-        not wake the thread.
+        does not answer, and just then the operator needs the reasons. For the same reason a report
+        is when leases are taken back that no fence ends, if the worker has lost its membership. A
+        report without news does not wake the thread.
         """
         if isinstance(message, ProgressReport):
             with self._lock:
@@ -377,6 +379,8 @@ class Conductor:
                 self._snapshots.invalidate()
             for tracked in self._partitions.values():
                 tracked.end_hold_if_due(now)
+            if not self._membership.is_valid():
+                self._task_events.revoke_unfenceable(now)
         if not self._problem.is_due(now):
             return
         try:
@@ -385,8 +389,6 @@ class Conductor:
                 self._publish_support()
                 self._problem.on_success()
                 return
-            with self._lock:
-                self._task_events.revoke_unfenceable()
             if now < self._probe_at:
                 return  # the error of the last probe stands
             self._probe_target(now)

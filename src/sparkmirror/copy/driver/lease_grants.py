@@ -164,8 +164,8 @@ class LeaseGranter:
             ready = [tracked for tracked in ready if tracked in won]
             for tracked in ready:
                 tracked.set_grantor(self._ledger_cache.conductor, attempt.hello.task)
-        if not ready:
-            return
+        if not ready or not self._membership.is_valid():
+            return  # the calls above may have taken longer than the membership was valid
         leases = [tracked.lease for tracked in ready if tracked.lease]
         limits = {tracked.target.topic: self._limits_json(tracked) for tracked in ready}
         with lock:

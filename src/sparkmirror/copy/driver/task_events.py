@@ -50,6 +50,11 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+REVOKE_INTERVAL_S = 0.5
+"""How often a worker without membership asks for the leases that no fence ends."""
+SAME_CAUSE_S = 1.0
+"""Within this time one event stands for all leases without a producer id that end alike."""
+
 
 @dataclass(slots=True, kw_only=True)
 class TaskEventHandler:
@@ -62,11 +67,17 @@ class TaskEventHandler:
     resume_points: ResumePointFinder
     lease_granter: LeaseGranter
     pending_receipts: LostAttemptReceipts
+    may_fence: Callable[[TopicPartition], bool]
+    """Whether a fence stops the owners of a remote partition, as far as known."""
     membership: GroupMembership = field(default_factory=lambda: GroupMembership(is_required=False))
     attempts: TaskAttempts = field(default_factory=TaskAttempts)
     is_draining: bool = False
     _lanes: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     _lost_attempts: int = 0
+    _revoke_at: float = 0.0
+    """When `revoke_unfenceable` may ask again."""
+    _recent_ends: dict[str, float] = field(default_factory=dict)
+    """Why leases without a producer id ended last, and when."""
 
     @property
     def job(self) -> CopyJob:
@@ -138,11 +149,16 @@ class TaskEventHandler:
                 )
 
     def show_report(self, hello: Hello, report: ProgressReport) -> None:
-        """Apply only what operators see of a report; `on_message` applies all of it later."""
+        """Apply only what operators see of a report; `on_message` applies all of it later.
+
+        Without membership it also takes leases back: the conductor's thread may wait for a cluster.
+        """
         if attempt := self.attempts.find(hello):
             attempt.last_message_at = time.monotonic()
         for tracked, progress in self._owned(hello, report.progress):
             tracked.show_progress(progress)
+        if not self.membership.is_valid():
+            self.revoke_unfenceable(time.monotonic())
 
     def _on_report(self, hello: Hello, report: ProgressReport) -> None:
         for topic, counts in report.lanes.items():
@@ -180,7 +196,8 @@ class TaskEventHandler:
             self.lease_granter.avoid_codec(ended.refused_codec, ended.message)
             return
         if ended.message != tracked.last_event_text:
-            self.events.publish(ended.reason.value, tracked, ended.message)
+            if not self._is_reported_with_others(tracked, ended, now):
+                self.events.publish(ended.reason.value, tracked, ended.message)
             tracked.last_event_text = ended.message
         match lease_end_action(
             ended.reason, is_transaction_doubtful=tracked.is_transaction_doubtful
@@ -191,6 +208,22 @@ class TaskEventHandler:
             case LeaseEndAction.RETRY:
                 self.lease_granter.invalidate_limits(tracked.target.topic)
                 tracked.hold(ended.message, now, then=tracked.state)
+
+    def _is_reported_with_others(
+        self, tracked: TrackedPartition, ended: LeaseEnded, now: float
+    ) -> bool:
+        """Whether an event has just reported the same end of another partition.
+
+        Without a producer id a lost connection ends the leases of all its partitions. The event of
+        their takeover counts them.
+        """
+        assert tracked.lease is not None
+        if tracked.lease.is_idempotent or ended.reason is not LeaseEndReason.AMBIGUOUS:
+            return False
+        recent = {text: at for text, at in self._recent_ends.items() if now - at < SAME_CAUSE_S}
+        is_reported = ended.message in recent
+        self._recent_ends = {ended.message: now} | recent
+        return is_reported
 
     def _on_transactional_end(self, hello: Hello, tracked: TrackedPartition) -> None:
         """After a clean end everything is committed; else the task needs a new producer."""
@@ -313,22 +346,29 @@ class TaskEventHandler:
             if moved:
                 attempt.send(RevokeLeases(partitions=moved))
 
-    def revoke_unfenceable(self) -> None:
-        """Ask for all leases without a producer id.
+    def revoke_unfenceable(self, now: float) -> None:
+        """Ask for all leases that no fence ends: without a producer id, or without transactions.
 
-        For a worker that is not a member of its group: another one may own the partitions, and no
-        fence stops the tasks of this one.
+        For a worker that is not a member of its group: another one may own the partitions, and
+        waits only until the tasks of this one would have stopped by themselves. Asks again after
+        `REVOKE_INTERVAL_S`: a grant may have been on its way.
         """
+        if now < self._revoke_at:
+            return
+        self._revoke_at = now + REVOKE_INTERVAL_S
+        owned: dict[Hello, list[str]] = defaultdict(list)
+        for tracked in self.partitions.values():
+            if tracked.owner and self._is_unfenceable(tracked):
+                owned[tracked.owner].append(str(tracked.source))
         for attempt in self.attempts.active():
-            owned = [
-                str(tracked.source)
-                for tracked in self.partitions.values()
-                if tracked.owner == attempt.hello
-                and tracked.lease
-                and not tracked.lease.is_idempotent
-            ]
-            if owned:
-                attempt.send(RevokeLeases(partitions=owned))
+            if keys := owned.get(attempt.hello):
+                attempt.send(RevokeLeases(partitions=keys))
+
+    def _is_unfenceable(self, tracked: TrackedPartition) -> bool:
+        lease = tracked.lease
+        if lease is None or lease.is_transactional:
+            return False
+        return not (lease.is_idempotent and self.may_fence(lease.target))
 
     def set_rate(self, bytes_per_s: int) -> None:
         """Limit every task, including attempts that connect later."""

@@ -213,19 +213,23 @@ class TrackedPartition:
 
     def wait_for(self, reason: str, now: float, seconds: float) -> None:
         """Hold it for a given time; then it is waiting."""
-        self.hold(reason, now, then=LeaseState.WAITING)
-        self.held_until = now + seconds
+        self.wait_until(now + seconds, reason, then=LeaseState.WAITING)
         self._end_retries()
 
-    def hold(self, reason: str, now: float, *, then: LeaseState, forever: bool = False) -> None:
-        """Hold it for the backoff time, or `forever`; then it gets the state `then`."""
+    def wait_until(self, moment: float, reason: str, *, then: LeaseState) -> None:
+        """Hold it until a moment that is known: no failure, so its backoff does not grow."""
         self.state, self.owner, self.reason, self._state_after_hold = (
             LeaseState.HELD,
             None,
             reason,
             then,
         )
-        self.held_until = NEVER if forever else now + self._backoff.next_delay_s()
+        self.held_until = moment
+
+    def hold(self, reason: str, now: float, *, then: LeaseState, forever: bool = False) -> None:
+        """Hold it for the backoff time, or `forever`; then it gets the state `then`."""
+        moment = NEVER if forever else now + self._backoff.next_delay_s()
+        self.wait_until(moment, reason, then=then)
         self._hold_reason = "" if forever else reason
 
     def end_hold_if_due(self, now: float) -> None:

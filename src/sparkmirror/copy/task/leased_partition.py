@@ -7,6 +7,9 @@ lease.
     leased ──close────────────▶ sent batches are acknowledged ──────▶ ended (CLOSED)
       ├─────end_after_queue───▶ fetched batches are acknowledged ───▶ ended (error at the source)
       └─────end_now───────────▶ no open request has its batches ────▶ ended (error at the target)
+
+A lease that is closed sends nothing again that the target certainly lacks: the next owner fetches
+it again. Only a batch whose outcome is unknown is still sent, under the same sequence.
 """
 
 from __future__ import annotations
@@ -173,9 +176,26 @@ class LeasedPartition:
         return records
 
     def close(self) -> None:
-        """End the lease when the batches that were sent are acknowledged."""
-        if self.end_reason is None:
-            self.end_reason, self._sends_queue_first = LeaseEndReason.CLOSED, True
+        """End the lease when the batches that were sent are acknowledged.
+
+        Replaces an error at the source that waits for the queue: the next owner meets it again.
+        """
+        if self.can_send and self.end_reason is not LeaseEndReason.CLOSED:
+            self.end_reason, self.end_message = LeaseEndReason.CLOSED, ""
+            self._sends_queue_first = True
+            self.queue.drop_unsent()
+
+    def on_answer(self) -> None:
+        """Count down an answered or lost request. A closed lease drops what was not appended.
+
+        In a transaction the batch stays: the task commits or aborts all of its partitions at once.
+        """
+        self.queue.on_request_done()
+        if (
+            self.end_reason is LeaseEndReason.CLOSED
+            and self.queue.transaction is None
+            and not self.needs_sequence_check
+        ):
             self.queue.drop_unsent()
 
     def end_after_queue(self, reason: LeaseEndReason, message: str) -> None:

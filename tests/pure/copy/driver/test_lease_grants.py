@@ -14,6 +14,7 @@ from sparkmirror.copy.driver.ledger_cache import LedgerCache
 from sparkmirror.copy.driver.monitoring.event_log import EventLog
 from sparkmirror.copy.driver.resume.data_loss import DataLoss, LossKind
 from sparkmirror.copy.driver.resume.resume_point_finder import ResumePointFinder
+from sparkmirror.copy.driver.sharing.worker_group_membership import GroupMembership
 from sparkmirror.copy.driver.task_attempts import TaskAttempt
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
 from sparkmirror.copy.job import DataLossPolicy, ExistingRecordsPolicy
@@ -52,6 +53,7 @@ class Granting:
         policy: DataLossPolicy = HALT,
         entry: LedgerEntry | None = CLOSED,
         existing: ExistingRecordsPolicy = ExistingRecordsPolicy.ADOPT,
+        membership: GroupMembership | None = None,
     ) -> None:
         self.clusters = ScriptedClusters.scripted()
         self.ledger, self.lock, self.events = InMemoryLedger(), threading.Lock(), EventLog()
@@ -59,7 +61,9 @@ class Granting:
         self.cache.entries = {SOURCE: entry} if entry else {}
         job = copy_job((SOURCE,), on_loss=policy, on_existing=existing)
         finder = ResumePointFinder(job, self.clusters, ScriptedFences(self.clusters))
-        self.granter = LeaseGranter(self.clusters, finder, self.cache, self.events, policy)
+        self.granter = LeaseGranter(
+            self.clusters, finder, self.cache, self.events, policy, membership
+        )
         self.tracked = TrackedPartition(SOURCE, TARGET, 0)
         self.sent: list[ControlMessage] = []
 
@@ -107,6 +111,13 @@ def test_a_ready_partition_is_granted_after_its_open_entry_is_stored() -> None:
     stored = granting.ledger.entries[SOURCE].extension
     assert stored
     assert stored.is_open
+
+
+def test_a_membership_that_ends_during_the_calls_to_the_clusters_grants_nothing() -> None:
+    granting = Granting(membership=GroupMembership(is_required=True))
+    granting.grant()
+    assert granting.granted == []
+    assert granting.tracked.state is LeaseState.WAITING
 
 
 def test_a_ledger_that_cannot_be_written_grants_nothing() -> None:

@@ -59,6 +59,7 @@ from tests.support.copy.scripted_clusters import (
 
 P0, P1, P2 = (TopicPartition("t", number) for number in range(3))
 IDENTITY = LeaseIdentity(producer_id=7, producer_epoch=1, anchor=0)
+WITHOUT_PRODUCER_ID = replace(IDENTITY, producer_id=NOT_IDEMPOTENT, producer_epoch=-1)
 NOTHING, REOPEN, RETRY = LeaseEndAction
 PRODUCER = TransactionalProducer(
     transactional_id="g-c-0",
@@ -88,7 +89,9 @@ class Driver:
             resume_points=finder,
             lease_granter=self.granter,
             pending_receipts=LostAttemptReceipts(lambda: 0),
+            may_fence=lambda _: self.has_fences,
         )
+        self.has_fences = True
         self.identity = identity
         self.sent: dict[Hello, list[ControlMessage]] = {}
 
@@ -122,12 +125,18 @@ class Driver:
         return self.handler.partitions[partition]
 
     def end(
-        self, hello: Hello, reason: LeaseEndReason, *, is_clean: bool = True, records: int = 10
+        self,
+        hello: Hello,
+        reason: LeaseEndReason,
+        *,
+        is_clean: bool = True,
+        records: int = 10,
+        partition: TopicPartition = P0,
     ) -> TrackedPartition:
         self.handler.on_message(
             hello,
             LeaseEnded(
-                partition=str(P0),
+                partition=str(partition),
                 reason=reason,
                 message="the reason",
                 position=100 + records,
@@ -136,7 +145,10 @@ class Driver:
                 is_clean=is_clean,
             ),
         )
-        return self.tracked(P0)
+        return self.tracked(partition)
+
+    def revoked(self, hello: Hello) -> list[RevokeLeases]:
+        return [m for m in self.sent[hello] if isinstance(m, RevokeLeases)]
 
     def states(self) -> list[str]:
         return [self.tracked(partition).state.value for partition in (P0, P1, P2)]
@@ -549,14 +561,39 @@ def test_a_refused_codec_is_avoided_in_later_leases() -> None:
 
 
 @pytest.mark.parametrize(
-    ("producer_id", "revoked"), [(7, []), (NOT_IDEMPOTENT, [str(P0), str(P1)])]
+    ("identity", "has_fences", "is_revoked"),
+    [
+        (IDENTITY, True, False),
+        (IDENTITY, False, True),
+        (WITHOUT_PRODUCER_ID, False, True),
+        (WITHOUT_PRODUCER_ID, True, True),
+        (TRANSACTIONAL_IDENTITY, True, False),
+    ],
+    ids=["fenced", "no-fence", "at-least-once", "producer-ids-are-new", "in-transactions"],
 )
 def test_a_worker_without_membership_takes_back_what_no_fence_would_stop(
-    producer_id: int, revoked: list[str]
+    identity: LeaseIdentity, has_fences: bool, is_revoked: bool
 ) -> None:
-    driver = Driver(replace(IDENTITY, producer_id=producer_id))
+    driver = Driver(identity)
+    driver.has_fences = has_fences
     hello = driver.join()
     driver.grant(hello, P0, P1)
-    driver.handler.revoke_unfenceable()
-    named = [m.partitions for m in driver.sent[hello] if isinstance(m, RevokeLeases)]
-    assert named == ([revoked] if revoked else [])
+    for now in (1.0, 1.1, 1.2, 1.6):
+        driver.handler.revoke_unfenceable(now)
+    twice = [RevokeLeases(partitions=[str(P0), str(P1)])] * 2
+    assert driver.revoked(hello) == (twice if is_revoked else []), "twice a second"
+
+
+@pytest.mark.parametrize(
+    ("identity", "events"), [(WITHOUT_PRODUCER_ID, ["ambiguous"]), (IDENTITY, ["ambiguous"] * 2)]
+)
+def test_without_producer_ids_a_lost_connection_is_one_event(
+    identity: LeaseIdentity, events: list[str]
+) -> None:
+    driver = Driver(identity)
+    hello = driver.join()
+    driver.grant(hello, P0, P1)
+    for partition in (P0, P1):
+        driver.end(hello, LeaseEndReason.AMBIGUOUS, is_clean=False, partition=partition)
+    assert [event.kind for event in driver.handler.events.latest()] == events
+    assert driver.states()[:2] == ["doubtful", "doubtful"]

@@ -58,6 +58,23 @@ def test_close_drops_the_batches_that_were_not_sent() -> None:
     assert partition.queue.position == 1
 
 
+def test_close_also_drops_the_batches_that_an_error_at_the_source_lets_be_sent() -> None:
+    partition = partition_with_two_batches()
+    partition.end_after_queue(LeaseEndReason.OUT_OF_RANGE, "retention")
+    partition.close()
+    acknowledge(partition)
+    assert partition.is_ended
+    assert (partition.end_reason, partition.end_message) == (LeaseEndReason.CLOSED, "")
+    assert partition.queue.position == 1, "the next owner meets the error again"
+
+
+def test_close_does_not_replace_an_error_at_the_target() -> None:
+    partition = partition_with_two_batches()
+    partition.end_now(LeaseEndReason.FENCED, "another owner")
+    partition.close()
+    assert (partition.end_reason, partition.can_send) == (LeaseEndReason.FENCED, False)
+
+
 @pytest.mark.parametrize("first", ["close", "end-after-queue"])
 def test_an_error_at_the_target_replaces_an_end_that_waits_for_the_queue(first: str) -> None:
     partition = partition_with_two_batches()

@@ -134,6 +134,8 @@ class PartitionFencer:
         self._unconfirmed: dict[TopicPartition, _Fence] = {}
         self._version = 0
         self._support: ProducerSupport | None = None
+        self._forbidden_ids: set[str] = set()
+        """The fence ids that the principal may not use."""
 
     @property
     def support(self) -> ProducerSupport:
@@ -147,6 +149,14 @@ class PartitionFencer:
     def known_support(self) -> ProducerSupport:
         """What the target supports as far as it is known now; asks no broker."""
         return self._support or ProducerSupport()
+
+    def may_fence(self, partition: TopicPartition) -> bool:
+        """Whether a fence stops owners of a partition, as far as known now.
+
+        Asks no broker; any thread may call it.
+        """
+        is_allowed = fence_id_for(self._prefix, partition) not in self._forbidden_ids
+        return is_allowed and self.known_support.has_transactions
 
     @property
     def is_idempotent(self) -> bool:
@@ -171,12 +181,16 @@ class PartitionFencer:
     def _transactional_identity(self, partition: TopicPartition) -> ProducerIdAndEpoch | None:
         """The identity of the partition's fence id; None if the target or a right lacks it."""
         if self.support.has_transactions:
+            fence_id = fence_id_for(self._prefix, partition)
             try:
-                return self._identity(fence_id_for(self._prefix, partition))
+                identity = self._identity(fence_id)
             except NotAuthorized:
-                pass
+                self._forbidden_ids.add(fence_id)
             except (RequestRefused, UnsupportedByBroker) as error:
-                self._support = support_after_refusal(self.support, error)
+                self._support = support_after_refusal(self.support, error, is_transactional=True)
+            else:
+                self._forbidden_ids.discard(fence_id)
+                return identity
         return None
 
     def new_unfenced_identity(self) -> ProducerIdAndEpoch:
@@ -185,7 +199,7 @@ class PartitionFencer:
             try:
                 return init_producer_id(self._router)
             except (RequestRefused, UnsupportedByBroker) as error:
-                self._support = support_after_refusal(self.support, error)
+                self._support = support_after_refusal(self.support, error, is_transactional=False)
         return NOT_IDEMPOTENT_PRODUCER
 
     def fence(

@@ -67,17 +67,19 @@ def require_transactions(support: ProducerSupport, cluster: str) -> None:
         )
 
 
-def support_after_refusal(present: ProducerSupport, error: ClusterError) -> ProducerSupport:
+def support_after_refusal(
+    present: ProducerSupport, error: ClusterError, *, is_transactional: bool
+) -> ProducerSupport:
     """Return what is left after InitProducerId was refused; raises an error of another kind.
 
-    A target that refuses it for a transactional id has no transactions. A target that refuses it
-    without one has no producer ids.
+    A target that refuses it for a transactional id (`is_transactional`) has no transactions. A
+    target that refuses it without one has no producer ids.
     """
     if isinstance(error, RequestRefused) and not ErrorCode(error.code).is_unsupported:
         raise error
     text = str(error).removeprefix(f"{error.cluster}: ")
     return ProducerSupport(
-        has_producer_ids=present.has_transactions,
+        has_producer_ids=present.has_producer_ids and is_transactional,
         has_transactions=False,
         missing_feature=f"the target refuses producer ids: {text}",
     )

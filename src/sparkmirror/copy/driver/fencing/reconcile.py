@@ -33,8 +33,9 @@ everything else here is pure.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Protocol
 
 from sparkmirror.copy.driver.fencing.copied_records import (
@@ -145,7 +146,8 @@ class Reconciler:
 
         A marker at the end may be left out of `end`: it is no batch of an owner.
 
-        Raises ReconcileFailed, OffsetOutOfRange or what a cluster raises.
+        Raises ReconcileFailed, OffsetOutOfRange, BatchError for a batch that cannot be read, or
+        what a cluster raises.
         """
         if not lease.is_idempotent:
             return self._compare(lease, end, limits)
@@ -272,7 +274,7 @@ class Reconciler:
                 record = records.read_records(pending.header, pending.batch)[index]
                 if not same_record(record, last, limits):
                     raise _reconcile_failed(lease)
-                return source_offset_at(pending.spans, index) + 1
+                return next(islice(source_offsets(pending.spans), index, None)) + 1
         raise _reconcile_failed(lease)
 
     def _source_batches(self, lease: Lease, limits: TargetLimits) -> Iterator[PendingBatch]:
@@ -295,8 +297,8 @@ class Reconciler:
         """Yield the records that a task would send, with their source offsets."""
         for pending in self._source_batches(lease, limits):
             sent = records.read_records(pending.header, pending.batch)
-            for index, record in enumerate(sent):
-                yield record._replace(offset=source_offset_at(pending.spans, index))
+            for record, offset in zip(sent, source_offsets(pending.spans), strict=True):
+                yield record._replace(offset=offset)
 
 
 def is_contiguous(identity: LeaseIdentity, header: BatchHeader) -> bool:
@@ -322,13 +324,10 @@ def same_record(source: Record, target: Record, limits: TargetLimits) -> bool:
     )
 
 
-def source_offset_at(spans: tuple[tuple[int, int], ...], index: int) -> int:
-    """Return the source offset of the record at an index of a pending batch."""
+def source_offsets(spans: Iterable[tuple[int, int]]) -> Iterator[int]:
+    """Yield the source offset of each record of a pending batch."""
     for first, length in spans:
-        if index < length:
-            return first + index
-        index -= length
-    raise IndexError(index)
+        yield from range(first, first + length)
 
 
 def _without_identity(lease: Lease) -> Lease:

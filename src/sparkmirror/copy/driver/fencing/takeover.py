@@ -7,20 +7,22 @@
 A partition that cannot be fenced or reconciled is held with the reason; the others go on. If the
 principal may not use transactional ids, there is no fence: after the lease timeout the last owner
 has stopped by itself, the old identity continues, and the broker's check of the sequence keeps
-records from being appended twice. An event reports that.
+records from being appended twice. An event reports that. A lease that its owner gave back is taken
+over when the target has had time to append what was on its way (`SETTLE_S`).
 
-A target without producer ids has neither fence nor sequence. A lease that its owner gave back is
-taken over when the target has had time to append what was on its way (`SETTLE_S`); any other one so
-long after the lease timeout. Then both logs are compared record by record.
+A target without producer ids has neither fence nor sequence. A lease that its owner gave back waits
+for `SETTLE_S`, too; any other one so long after the lease timeout. Then both logs are compared
+record by record. One lost connection ends the leases of many partitions there, so one event reports
+all that are taken over together.
 
-`Takeover` talks to the clusters. The decisions are pure functions: `can_take_over`,
-`continues_sequence`, `next_lease`, `takeover_events`.
+`Takeover` talks to the clusters; `takeover_decisions` decides.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from sparkmirror.copy.driver.cluster_queries import ClusterQueries
 from sparkmirror.copy.driver.fencing.fence import FencedPartition, NoTransactions, PartitionFencer
@@ -31,10 +33,17 @@ from sparkmirror.copy.driver.fencing.reconcile import (
     Reconciler,
     RouterLogReader,
 )
-from sparkmirror.copy.driver.resume.resume_point_decision import truncation_warning
+from sparkmirror.copy.driver.fencing.takeover_decisions import (
+    continues_sequence,
+    may_append_for_s,
+    next_lease,
+    takeover_events,
+    takeover_text,
+)
+from sparkmirror.copy.driver.fencing.unfenced_log_ends import UnfencedLogEnds
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
-from sparkmirror.copy.lease import Lease, LeaseIdentity
-from sparkmirror.errors import ClusterError, MirrorError, NotAuthorized
+from sparkmirror.copy.lease import Lease
+from sparkmirror.errors import BatchError, ClusterError, NotAuthorized
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.target_limits import TargetLimits
 from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
@@ -42,9 +51,6 @@ from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch
 from sparkmirror.wire.protocol.synchronous.synchronous_fetch import OffsetOutOfRange
 
 NO_RIGHT_TO_FENCE = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-
-SETTLE_S = 1.0
-"""How long a target without producer ids may take to append a request of a lost connection."""
 
 PublishEvent = Callable[[str, TrackedPartition, str], None]
 """Publishes an event for the operator: kind, partition, text."""
@@ -59,6 +65,7 @@ class Takeover:
     publish: PublishEvent
     lease_timeout_s: float
     """A task without contact to the driver stops copying after this time."""
+    clock: Callable[[], float] = time.monotonic
     _unused_fences: dict[TopicPartition, FencedPartition] = field(default_factory=dict)
     """Fences of partitions that are still doubtful: they are not fenced again."""
 
@@ -77,93 +84,131 @@ class Takeover:
                 tracked.hold(f"target: {topic}: {topic_limits}", now, then=LeaseState.DOUBTFUL)
             elif self._is_ready(tracked, now):
                 ready[tracked] = topic_limits
-        fenced = self._fence([p for p in ready if p.target not in self._unused_fences], now)
-        cluster_error = ""
-        for tracked, topic_limits in ready.items():
-            outcome = self._unused_fences.pop(tracked.target, None) or fenced[tracked.target]
-            if isinstance(outcome, ErrorCode):
-                tracked.hold(_fence_error(outcome), now, then=LeaseState.DOUBTFUL)
-            elif cluster_error:
-                self._hold_fenced(tracked, outcome, cluster_error, now)
-            else:
-                cluster_error = self._resolve_or_hold(tracked, outcome, topic_limits, now)
+        fences = self._fence([p for p in ready if p.target not in self._unused_fences], now)
+        for tracked in ready:
+            if unused := self._unused_fences.pop(tracked.target, None):
+                fences[tracked.target] = unused
+        compared = self._resolve_all(ready, fences, now)
+        if compared:
+            self.publish("takeover", next(iter(compared)), takeover_text(compared.values()))
 
-    def _resolve_or_hold(
-        self, tracked: TrackedPartition, fenced: FencedPartition, limits: TargetLimits, now: float
-    ) -> str:
-        """Resolve one partition. Returns the error if a cluster is down: the others then wait."""
+    def _resolve_all(
+        self,
+        ready: Mapping[TrackedPartition, TargetLimits],
+        fences: Mapping[TopicPartition, FencedPartition | ErrorCode],
+        now: float,
+    ) -> dict[TrackedPartition, ReconciledPosition]:
+        """Resolve partitions one after the other. When a cluster is down, the others wait.
+
+        Returns those without a producer id, whose takeover is not published yet.
+        """
+        unfenced = [tracked.target for tracked in ready if tracked.target not in fences]
+        ends = UnfencedLogEnds(unfenced, self.clusters.target_ends, self.clock)
+        compared: dict[TrackedPartition, ReconciledPosition] = {}
+        cluster_error = ""
+        for tracked, limits in ready.items():
+            fence = fences.get(tracked.target)
+            if isinstance(fence, ErrorCode):
+                tracked.hold(_fence_error(fence), now, then=LeaseState.DOUBTFUL)
+                continue
+            if cluster_error:
+                self._hold_fenced(tracked, fence, cluster_error, now)
+                continue
+            try:
+                found = self._resolve_or_repeat(tracked, fence, ends, limits, now)
+            except ClusterError as error:
+                self._hold_fenced(tracked, fence, str(error), now)
+                cluster_error = str(error) if error.retriable else ""
+            else:
+                compared |= {tracked: found} if found else {}
+        return compared
+
+    def _resolve_or_repeat(
+        self,
+        tracked: TrackedPartition,
+        fence: FencedPartition | None,
+        ends: UnfencedLogEnds,
+        limits: TargetLimits,
+        now: float,
+    ) -> ReconciledPosition | None:
+        """Resolve one partition. If its logs cannot be compared, it resumes at the ledger.
+
+        Returns what was found if no event reports it. Raises ClusterError.
+        """
+        fenced = fence or ends.find(tracked.target)
+        if isinstance(fenced, ErrorCode):
+            tracked.hold(_fence_error(fenced), now, then=LeaseState.DOUBTFUL)
+            return None
         try:
-            self._resolve_one(tracked, fenced, limits)
-        except (ReconcileFailed, OffsetOutOfRange) as error:
+            return self._resolve_one(tracked, fenced, limits)
+        except (ReconcileFailed, OffsetOutOfRange, BatchError) as error:
             self._resume_from_ledger(tracked, fenced, str(error))
-        except ClusterError as error:
-            self._hold_fenced(tracked, fenced, str(error), now)
-            return str(error) if error.retriable else ""
-        return ""
+            return None
 
     def _hold_fenced(
-        self, tracked: TrackedPartition, fenced: FencedPartition, reason: str, now: float
+        self, tracked: TrackedPartition, fence: FencedPartition | None, reason: str, now: float
     ) -> None:
-        """Hold a fenced partition. The next try uses the same fence."""
-        if fenced.identity:
-            self._unused_fences[tracked.target] = fenced
+        """Hold a partition. If it is fenced, the next try uses the same fence."""
+        if fence:
+            self._unused_fences[tracked.target] = fence
         tracked.hold(reason, now, then=LeaseState.DOUBTFUL)
 
     def _is_ready(self, tracked: TrackedPartition, now: float) -> bool:
-        assert tracked.lease is not None
-        doubtful_s = now - tracked.doubtful_since
-        if can_take_over(
-            tracked.lease,
-            self.fences.fenceable_producer_id(tracked.target),
-            doubtful_s,
-            self.lease_timeout_s,
-            is_given_back=tracked.is_given_back,
-        ):
+        """Whether nothing of the last owner arrives any more; else it waits until that is so."""
+        fenceable = self.fences.fenceable_producer_id(tracked.target)
+        ready_at = self._ready_at(tracked, fenceable)
+        if now >= ready_at:
             return True
         reason = "the last owner may still be there"
-        if tracked.is_given_back and not tracked.lease.is_idempotent:
+        if tracked.is_given_back:
             reason = "the target may still append what was sent"
-        tracked.hold(reason, now, then=LeaseState.DOUBTFUL)
+        tracked.wait_until(ready_at, reason, then=LeaseState.DOUBTFUL)
         return False
+
+    def _ready_at(self, tracked: TrackedPartition, fenceable_producer_id: int | None) -> float:
+        assert tracked.lease is not None
+        return tracked.doubtful_since + may_append_for_s(
+            tracked.lease,
+            fenceable_producer_id,
+            self.lease_timeout_s,
+            is_given_back=tracked.is_given_back,
+        )
 
     def _fence(
         self, partitions: list[TrackedPartition], now: float
     ) -> dict[TopicPartition, FencedPartition | ErrorCode]:
+        """Fence partitions. Leaves out those that are taken over without a fence."""
         if not partitions:
             return {}
         try:
             outcomes = dict(self.fences.fence(tracked.target for tracked in partitions))
-        except (NotAuthorized, NoTransactions) as error:
-            return self._without_fence(partitions, error)
+        except NoTransactions:
+            return {}
+        except NotAuthorized as error:
+            self._publish_unfenced(partitions, error)
+            return {}
         # A right that was there when the driver started: the last owner has to stop by itself.
         refused = [
             tracked
             for tracked in partitions
             if outcomes[tracked.target] is NO_RIGHT_TO_FENCE
-            and now - tracked.doubtful_since >= self.lease_timeout_s
+            and now >= self._ready_at(tracked, fenceable_producer_id=None)
         ]
-        if refused:
-            text = f"{NO_RIGHT_TO_FENCE}{_missing_right(NO_RIGHT_TO_FENCE)}"
-            cause = NotAuthorized(self.clusters.target.client.cluster, text)
-            outcomes |= self._without_fence(refused, cause)
+        text = f"{NO_RIGHT_TO_FENCE}{_missing_right(NO_RIGHT_TO_FENCE)}"
+        self._publish_unfenced(refused, NotAuthorized(self.clusters.target.client.cluster, text))
+        for tracked in refused:
+            del outcomes[tracked.target]
         return outcomes
 
-    def _without_fence(
-        self, partitions: list[TrackedPartition], error: MirrorError
-    ) -> dict[TopicPartition, FencedPartition | ErrorCode]:
-        """Continue the old identity; the broker checks the sequence of what it still appends."""
+    def _publish_unfenced(self, partitions: list[TrackedPartition], error: NotAuthorized) -> None:
+        """Report that the broker's check of the sequence replaces the fence."""
         for tracked in partitions:
-            if isinstance(error, NotAuthorized):
-                self.publish("unfenced", tracked, f"taken over without a fence: {error}")
-        ends = self.clusters.target_ends([tracked.target for tracked in partitions])
-        return {
-            target: end if isinstance(end, ErrorCode) else FencedPartition(None, end)
-            for target, end in ends.items()
-        }
+            self.publish("unfenced", tracked, f"taken over without a fence: {error}")
 
     def _resolve_one(
         self, tracked: TrackedPartition, fenced: FencedPartition, limits: TargetLimits
-    ) -> None:
+    ) -> ReconciledPosition | None:
+        """Reconcile, and set the next lease. Returns what was found if no event reports it."""
         lease = tracked.lease
         assert lease is not None
         if tracked.is_repositioned:
@@ -176,6 +221,7 @@ class Takeover:
         for kind, text in takeover_events(lease, fenced, found):
             self.publish(kind, tracked, text)
         tracked.continue_after(next_lease(lease, found, fenced.end_offset, producer))
+        return None if lease.is_idempotent else found
 
     def _resume_from_ledger(
         self, tracked: TrackedPartition, fenced: FencedPartition, reason: str
@@ -224,70 +270,6 @@ class Takeover:
             tracked.runs.mark_coarse()  # the target offsets of the appended records are not known
         if fenced.end_before_fence < lease.expected:
             tracked.runs.reset()
-
-
-def can_take_over(
-    lease: Lease,
-    fenceable_producer_id: int | None,
-    doubtful_s: float,
-    lease_timeout_s: float,
-    *,
-    is_given_back: bool = False,
-) -> bool:
-    """Whether a fence stops the last owner, or the last owner has stopped by itself.
-
-    A fence raises the epoch of one producer id. It does not stop an owner that wrote under another
-    one: without a transactional id, or under one that the brokers have forgotten.
-    `fenceable_producer_id` is None if there is no fence. Without a producer id nothing stops an
-    owner that has not given the lease back (`is_given_back`), and what it sent last may be appended
-    after it has stopped.
-    """
-    if not lease.is_idempotent:
-        return doubtful_s >= (SETTLE_S if is_given_back else lease_timeout_s + SETTLE_S)
-    return lease.identity.producer_id == fenceable_producer_id or doubtful_s >= lease_timeout_s
-
-
-def continues_sequence(lease: Lease, target_end: int, found: ReconciledPosition) -> bool:
-    """Whether everything up to the end of the target log was appended under the old identity."""
-    return target_end == lease.expected + found.appended and not found.has_foreign_records
-
-
-def next_lease(
-    lease: Lease,
-    found: ReconciledPosition,
-    target_end: int,
-    producer: ProducerIdAndEpoch | None,
-) -> Lease:
-    """Return the lease of the next owner; without a producer the old identity continues."""
-    identity = lease.identity
-    if producer:
-        identity = LeaseIdentity(
-            producer_id=producer.producer_id, producer_epoch=producer.epoch, anchor=target_end
-        )
-    return replace(
-        lease,
-        position=found.position,
-        expected=target_end,
-        identity=identity,
-        records=lease.records + found.appended,
-    )
-
-
-def takeover_events(
-    lease: Lease, fenced: FencedPartition, found: ReconciledPosition
-) -> list[tuple[str, str]]:
-    """Return kind and text of the events to publish."""
-    events = []
-    if found.has_foreign_records:
-        text = f"another producer writes to {lease.target}; protect the remote topic by an ACL"
-        events.append(("foreign-writer", text))
-    if text := truncation_warning(lease.target, lease.expected, fenced.end_before_fence):
-        events.append(("remote-truncated", text))
-    text = (
-        f"the last owner had appended {found.appended} records that it did not report;"
-        f" going on at source offset {found.position} ({found.method})"
-    )
-    return [*events, ("takeover", text)]
 
 
 def _fence_error(code: ErrorCode) -> str:

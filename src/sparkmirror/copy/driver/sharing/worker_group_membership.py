@@ -3,10 +3,12 @@
 A worker renews it once a second, with the moment until which the group's coordinator keeps the
 worker as a member. After that moment another worker may own the partitions. So a conductor without
 valid membership grants nothing, fences nothing and writes nothing; running leases go on until they
-are fenced or the membership is valid again.
+are fenced or the membership is valid again. Leases that no fence ends are taken back
+(`task_events`).
 
 The clock only avoids needless fences between two owners. What keeps records from being copied twice
-are fences and the order of the ledger's records (`ledger_cache`), which need no clock.
+are fences and the order of the ledger's records (`ledger_cache`), which need no clock. On a target
+without fences there is only the clock.
 
 Any thread may call it.
 """

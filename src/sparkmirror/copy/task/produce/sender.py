@@ -203,7 +203,7 @@ class Sender:
                     partition.target, answer.current_leader, response.node_endpoints
                 )
                 self._on_error(partition, batch, answer, now)
-            partition.queue.on_request_done()
+            partition.on_answer()
             self.mark_ready(partition)
 
     def _on_appended(
@@ -286,7 +286,7 @@ class Sender:
                 self._resend_if_recent(partition, f"target: {error}", now)
             else:
                 self._end_with_unknown_outcome(partition, f"target: {error}")
-            partition.queue.on_request_done()
+            partition.on_answer()
             self.mark_ready(partition)
 
     def _end_with_unknown_outcome(self, partition: LeasedPartition, reason: str) -> None:

@@ -15,13 +15,14 @@ from sparkmirror.copy.driver.fencing.reconcile import (
     ReconcileMethod,
     Reconciler,
     same_record,
-    source_offset_at,
+    source_offsets,
 )
 from sparkmirror.copy.lease import NOT_IDEMPOTENT, Lease, LeaseIdentity
+from sparkmirror.errors import BatchError
 from sparkmirror.mirror.offsets.run_map import OffsetRun
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
-from sparkmirror.wire.batch.header import BatchHeader, read_header
+from sparkmirror.wire.batch.header import HEADER_BYTES, BatchHeader, read_header
 from sparkmirror.wire.batch.records import Record, build_batch
 from sparkmirror.wire.batch.target_limits import TargetLimits
 from sparkmirror.wire.protocol.synchronous.synchronous_fetch import (
@@ -215,9 +216,8 @@ def test_the_broker_may_have_replaced_the_timestamp() -> None:
     assert not same_record(source, target._replace(value=b"x"), TargetLimits(log_append_time=True))
 
 
-@pytest.mark.parametrize(("index", "offset"), [(0, 10), (2, 12), (3, 20), (4, 21)])
-def test_the_source_offset_of_a_record_follows_from_the_spans(index: int, offset: int) -> None:
-    assert source_offset_at(((10, 3), (20, 2)), index) == offset
+def test_the_source_offsets_of_a_batch_follow_from_its_spans() -> None:
+    assert list(source_offsets(((10, 3), (20, 2)))) == [10, 11, 12, 20, 21]
 
 
 def logs_without_producer_id() -> Logs:
@@ -251,3 +251,15 @@ def test_without_a_producer_id_gaps_of_the_source_are_kept_in_the_runs() -> None
     found = made.find()
     assert (found.position, found.appended) == (44, 31)
     assert found.runs == (OffsetRun(10, 10, 30), OffsetRun(43, 40, 1))
+
+
+def test_without_a_producer_id_a_batch_that_cannot_be_read_ends_the_comparison() -> None:
+    """Its checksum is right, so a broker keeps it, and a task forwards it unopened."""
+    made = logs_without_producer_id()
+    made.target.append(range(10, 15))
+    header, batch = made.target.batches.pop()
+    damaged = bytearray(batch)
+    damaged[HEADER_BYTES:] = b"\xff" * (len(batch) - HEADER_BYTES)
+    made.target.batches.append((header, bytes(fix_checksum(damaged))))
+    with pytest.raises(BatchError, match="the batch at offset 10"):
+        made.find()

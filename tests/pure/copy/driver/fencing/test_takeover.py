@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
@@ -19,17 +20,19 @@ from sparkmirror.copy.driver.fencing.reconcile import (
     ReconcileMethod,
     Reconciler,
 )
-from sparkmirror.copy.driver.fencing.takeover import (
-    Takeover,
-    can_take_over,
+from sparkmirror.copy.driver.fencing.takeover import Takeover
+from sparkmirror.copy.driver.fencing.takeover_decisions import (
     continues_sequence,
+    may_append_for_s,
     next_lease,
     takeover_events,
+    takeover_text,
 )
 from sparkmirror.copy.driver.monitoring.event_log import EventLog
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
 from sparkmirror.copy.lease import NOT_IDEMPOTENT, Lease, LeaseIdentity
 from sparkmirror.errors import (
+    BatchError,
     ClusterUnavailable,
     MirrorError,
     NotAuthorized,
@@ -62,26 +65,29 @@ LIMITS = {"A.t": TargetLimits()}
 
 
 @pytest.mark.parametrize(
-    ("fenceable", "doubtful_s", "verdict"),
-    [(9, 0.0, True), (5, 0.0, False), (None, 14.9, False), (5, 14.9, False), (5, 15.0, True)],
-    ids=["fence-stops-it", "another-producer", "no-fence", "before-the-timeout", "after-it"],
+    ("lease", "fenceable", "is_given_back", "seconds"),
+    [
+        (LEASE, 9, False, 0.0),
+        (LEASE, 5, False, 15.0),
+        (LEASE, None, False, 15.0),
+        (LEASE, None, True, 1.0),
+        (WITHOUT_ID, None, False, 16.0),
+        (WITHOUT_ID, None, True, 1.0),
+    ],
+    ids=[
+        "fence-stops-it",
+        "another-producer",
+        "no-fence",
+        "no-fence-given-back",
+        "no-producer-id",
+        "no-producer-id-given-back",
+    ],
 )
-def test_a_partition_is_taken_over_if_its_owner_is_fenced_or_has_stopped(
-    fenceable: int | None, doubtful_s: float, verdict: bool
+def test_an_owner_may_append_until_it_is_fenced_or_has_stopped(
+    lease: Lease, fenceable: int | None, is_given_back: bool, seconds: float
 ) -> None:
-    assert can_take_over(LEASE, fenceable, doubtful_s, lease_timeout_s=15.0) is verdict
-
-
-@pytest.mark.parametrize(
-    ("doubtful_s", "is_given_back", "verdict"),
-    [(15.9, False, False), (16.0, False, True), (0.9, True, False), (1.0, True, True)],
-    ids=["its-last-request-may-arrive", "has-stopped", "given-back-may-arrive", "given-back"],
-)
-def test_without_a_producer_id_only_time_ends_the_doubt(
-    doubtful_s: float, is_given_back: bool, verdict: bool
-) -> None:
-    assert verdict is can_take_over(
-        WITHOUT_ID, None, doubtful_s, lease_timeout_s=15.0, is_given_back=is_given_back
+    assert seconds == may_append_for_s(
+        lease, fenceable, lease_timeout_s=15.0, is_given_back=is_given_back
     )
 
 
@@ -176,6 +182,16 @@ class Scene:
         self.tracked.set_lease(LEASE)
         self.tracked.grant_to(Hello(task=0, attempt=0, host="h", pid=1))
         self.tracked.release(clean=False, now=0.0)
+
+    def without_producer_ids(self, *, is_given_back: bool) -> None:
+        """Let the target lack producer ids; the lease ended at 0."""
+        self.tracked.set_lease(WITHOUT_ID)
+        self.tracked.release(clean=False, now=0.0, is_given_back=is_given_back)
+        self.fences.scripted_support = ProducerSupport(
+            has_producer_ids=False, has_transactions=False
+        )
+        self.fences.outcome = NoTransactions("target", "no transactions")
+        self.fences.unfenced_identity = self.fences.first_identity = NOT_IDEMPOTENT_PRODUCER
 
     def resolve(self, now: float = 1.0) -> LeaseState:
         self.tracked.end_hold_if_due(1e9)
@@ -286,12 +302,111 @@ def test_without_transactions_the_last_owner_under_the_same_producer_id_is_waite
     assert scene.resolve(now=15.0) is LeaseState.WAITING
 
 
-def test_a_lease_with_a_producer_id_that_was_given_back_waits_for_no_request() -> None:
+def test_a_lease_with_a_producer_id_that_was_given_back_waits_only_for_its_last_request() -> None:
     scene = Scene()
     scene.tracked.release(clean=False, now=0.0, is_given_back=True)
-    scene.fences.first_identity = ProducerIdAndEpoch(5, 0)
-    assert scene.resolve(now=1.0) is LeaseState.HELD
-    assert scene.tracked.reason == "the last owner may still be there"
+    scene.fences.scripted_support = ProducerSupport(has_transactions=False)
+    scene.fences.outcome = NoTransactions("target", "no transactions")
+    assert scene.resolve(now=0.5) is LeaseState.HELD
+    assert scene.tracked.reason == "the target may still append what was sent"
+    assert scene.resolve(now=1.0) is LeaseState.WAITING
+
+
+@pytest.mark.parametrize("failures", [0, 8])
+@pytest.mark.parametrize(("is_given_back", "due"), [(False, 16.0), (True, 1.0)])
+def test_a_takeover_begins_when_it_is_due_whatever_failed_before(
+    failures: int, is_given_back: bool, due: float
+) -> None:
+    scene = Scene()
+    for _ in range(failures):
+        scene.tracked.hold("the backoff grows to 10 s", 0.0, then=LeaseState.WAITING)
+    scene.without_producer_ids(is_given_back=is_given_back)
+    for now in (0.1, 0.2):
+        scene.tracked.end_hold_if_due(1e9)
+        scene.takeover.resolve([scene.tracked], LIMITS, now)
+        assert (scene.tracked.state, scene.tracked.held_until) == (LeaseState.HELD, due)
+
+
+def test_a_batch_that_cannot_be_read_holds_up_no_other_partition() -> None:
+    scene = Scene(BatchError("the batch at offset 52: its records are damaged"))
+    scene.without_producer_ids(is_given_back=True)
+    assert scene.resolve(now=2.0) is LeaseState.WAITING
+    assert scene.event_kinds == ["repeat"]
+    assert "the batch at offset 52" in scene.events.latest()[0].text
+    assert scene.tracked.lease
+    assert (scene.tracked.lease.position, scene.tracked.lease.expected) == (100, 50)
+
+
+def partitions_without_producer_ids(count: int) -> list[TrackedPartition]:
+    """Return doubtful partitions whose leases were given back at 0."""
+    made = []
+    for number in range(count):
+        source, target = TopicPartition("t", number), TopicPartition("A.t", number)
+        tracked = TrackedPartition(source, target, 0)
+        tracked.set_lease(replace(WITHOUT_ID, source=source, target=target))
+        tracked.release(clean=False, now=0.0, is_given_back=True)
+        made.append(tracked)
+    return made
+
+
+def test_without_producer_ids_one_event_counts_the_partitions() -> None:
+    found = ReconciledPosition(position=103, appended=3, method=ReconcileMethod.COMPARE)
+    scene = Scene(found)
+    scene.without_producer_ids(is_given_back=True)
+    partitions = partitions_without_producer_ids(5)
+    scene.takeover.resolve(partitions, LIMITS, 2.0)
+    assert {tracked.state for tracked in partitions} == {LeaseState.WAITING}
+    (event,) = scene.events.latest()
+    assert (event.kind, event.partition) == ("takeover", "t-0")
+    assert event.text == (
+        "the last owners of this and 4 more partitions had appended 15 records that they did not"
+        " report; going on behind those (compare)"
+    )
+    assert takeover_text([found]) == (
+        "the last owner had appended 3 records that it did not report; going on at source offset"
+        " 103 (compare)"
+    )
+
+
+class UnreachableTarget(ScriptedClusters):
+    """No end of a log can be queried."""
+
+    def target_ends(
+        self, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, int | ErrorCode]:
+        raise ClusterUnavailable("target", "down")
+
+
+def test_without_a_fence_partitions_are_held_while_their_ends_cannot_be_queried() -> None:
+    scene = Scene()
+    scene.without_producer_ids(is_given_back=True)
+    scene.takeover.clusters = UnreachableTarget.scripted()
+    partitions = partitions_without_producer_ids(3)
+    scene.takeover.resolve(partitions, LIMITS, 2.0)
+    assert {tracked.reason for tracked in partitions} == {"target: down"}
+    assert scene.event_kinds == []
+
+
+class GrowingLogs(ScriptedClusters):
+    """Every query of the ends finds one record more."""
+
+    def target_ends(
+        self, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, int | ErrorCode]:
+        assert isinstance(self.target_end, int)
+        self.target_end += 1
+        return super().target_ends(partitions)
+
+
+def test_without_a_fence_the_end_of_a_log_is_queried_shortly_before_it_is_compared() -> None:
+    scene = Scene()
+    scene.without_producer_ids(is_given_back=True)
+    scene.takeover.clusters = GrowingLogs.scripted()
+    clock = iter([0.0, 0.4, 0.8, 1.2, 1.6])
+    scene.takeover.clock = lambda: next(clock)
+    partitions = partitions_without_producer_ids(5)
+    scene.takeover.resolve(partitions, LIMITS, 2.0)
+    assert [p.lease.expected for p in partitions if p.lease] == [51, 51, 51, 52, 52]
 
 
 def test_a_repositioned_partition_is_not_reconciled() -> None:
@@ -315,11 +430,7 @@ def test_without_producer_ids_the_next_lease_has_none_and_no_event_repeats_the_r
         position=106, appended=6, method=ReconcileMethod.COMPARE, runs=runs
     )
     scene = Scene(compared)
-    scene.tracked.set_lease(WITHOUT_ID)
-    scene.tracked.release(clean=False, now=0.0, is_given_back=True)
-    scene.fences.scripted_support = ProducerSupport(has_producer_ids=False, has_transactions=False)
-    scene.fences.outcome = NoTransactions("target", "no transactions")
-    scene.fences.unfenced_identity = scene.fences.first_identity = NOT_IDEMPOTENT_PRODUCER
+    scene.without_producer_ids(is_given_back=True)
     scene.clusters.target_end = 59
     assert scene.resolve(now=0.5) is LeaseState.HELD
     assert scene.tracked.reason == "the target may still append what was sent"

@@ -1,0 +1,96 @@
+"""The decisions of a takeover: when it may begin, which lease follows, what is reported. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from sparkmirror.copy.driver.fencing.fence import FencedPartition
+from sparkmirror.copy.driver.fencing.reconcile import ReconciledPosition
+from sparkmirror.copy.driver.resume.resume_point_decision import truncation_warning
+from sparkmirror.copy.lease import Lease, LeaseIdentity
+from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch
+
+SETTLE_S = 1.0
+"""How long a target may take to append a request of a lost connection."""
+
+
+def may_append_for_s(
+    lease: Lease,
+    fenceable_producer_id: int | None,
+    lease_timeout_s: float,
+    *,
+    is_given_back: bool = False,
+) -> float:
+    """Return for how long after the end of a lease its owner may still append; 0 behind a fence.
+
+    A fence raises the epoch of one producer id. It does not stop an owner that wrote under another
+    one: without a transactional id, or under one that the brokers have forgotten.
+    `fenceable_producer_id` is None if there is no fence. An owner that has given the lease back
+    (`is_given_back`) sends nothing more, and any other one stops by itself. What it sent last may
+    be appended after that. Under a producer id the sequence then keeps it from coming twice.
+    """
+    if lease.is_idempotent and lease.identity.producer_id == fenceable_producer_id:
+        return 0.0
+    if is_given_back:
+        return SETTLE_S
+    return lease_timeout_s + (0.0 if lease.is_idempotent else SETTLE_S)
+
+
+def continues_sequence(lease: Lease, target_end: int, found: ReconciledPosition) -> bool:
+    """Whether everything up to the end of the target log was appended under the old identity."""
+    return target_end == lease.expected + found.appended and not found.has_foreign_records
+
+
+def next_lease(
+    lease: Lease,
+    found: ReconciledPosition,
+    target_end: int,
+    producer: ProducerIdAndEpoch | None,
+) -> Lease:
+    """Return the lease of the next owner; without a producer the old identity continues."""
+    identity = lease.identity
+    if producer:
+        identity = LeaseIdentity(
+            producer_id=producer.producer_id, producer_epoch=producer.epoch, anchor=target_end
+        )
+    return replace(
+        lease,
+        position=found.position,
+        expected=target_end,
+        identity=identity,
+        records=lease.records + found.appended,
+    )
+
+
+def takeover_events(
+    lease: Lease, fenced: FencedPartition, found: ReconciledPosition
+) -> list[tuple[str, str]]:
+    """Return kind and text of the events of one partition.
+
+    The takeover itself is among them unless the lease has no producer id.
+    """
+    events = []
+    if found.has_foreign_records:
+        text = f"another producer writes to {lease.target}; protect the remote topic by an ACL"
+        events.append(("foreign-writer", text))
+    if text := truncation_warning(lease.target, lease.expected, fenced.end_before_fence):
+        events.append(("remote-truncated", text))
+    if lease.is_idempotent:
+        events.append(("takeover", takeover_text([found])))
+    return events
+
+
+def takeover_text(found: Collection[ReconciledPosition]) -> str:
+    """Return the text of the event for partitions that were taken over together."""
+    first, *others = found
+    appended = sum(one.appended for one in found)
+    if others:
+        return (
+            f"the last owners of this and {len(others)} more partitions had appended {appended}"
+            f" records that they did not report; going on behind those ({first.method})"
+        )
+    return (
+        f"the last owner had appended {appended} records that it did not report;"
+        f" going on at source offset {first.position} ({first.method})"
+    )
