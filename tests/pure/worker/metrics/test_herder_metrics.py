@@ -9,7 +9,8 @@ from sparkmirror.connect.distributed.assignment import Assignment, MemberShare
 from sparkmirror.connect.distributed.rebalance_times import RebalanceSummary
 from sparkmirror.connect.herder.herder import ConnectorStateInfo, StateInfo, WorkerStatus
 from sparkmirror.connect.herder.mirror_monitor_api import HerderFigures, StartupSummary
-from sparkmirror.worker.metrics.herder_metrics import HerderReading, health_figures, herder_figures
+from sparkmirror.worker.metrics.group_metrics import HerderReading
+from sparkmirror.worker.metrics.herder_metrics import health_figures, herder_figures
 from tests.support.exposed_series import series, series_of
 
 NONE_YET = RebalanceSummary(
