@@ -127,7 +127,7 @@ TIME_SINCE_LAST_REBALANCE_MS: Final = MetricDefinition(
 )
 LEADER_NAME: Final = MetricDefinition(
     name=f"{_REBALANCE}_leader_name",
-    doc="1 for the URL of the worker that leads the group.",
+    doc="1 for the URL of the worker that leads the group, or its id if it has none.",
     labels=("leader_name",),
     type=MetricType.UNTYPED,
     merge=Merge.HIGHEST,

@@ -43,7 +43,9 @@ class ExposedMetric:
     """Pairs: the label, and that of the figure."""
 
     def figure(self, given: Figure) -> Figure:
-        """Return the figure with this name and these labels."""
+        """Return the figure with this name and these labels; the same one if it has them."""
+        if self.definition is given.definition:
+            return given
         labels = {label: given.labels[own] for label, own in self.labels if own in given.labels}
         return replace(given, definition=self.definition, labels=labels)
 
@@ -51,8 +53,12 @@ class ExposedMetric:
 def expose(figures: Iterable[Figure], rule_sets: Sequence[RuleSet]) -> Iterator[Figure]:
     """Yield each figure once for every name that the rule sets give it."""
     wanted = tuple(rule_sets)
+    known: dict[int, tuple[ExposedMetric, ...]] = {}
     for figure in figures:
-        for metric in exposed_metrics(figure.definition, wanted):
+        metrics = known.get(id(figure.definition))
+        if metrics is None:
+            metrics = known[id(figure.definition)] = exposed_metrics(figure.definition, wanted)
+        for metric in metrics:
             yield metric.figure(figure)
 
 
@@ -106,11 +112,12 @@ def _renamed(
         labels=tuple(label for label, own in kept if own != PARTITION),
         has_partitions=definition.has_partitions and (PARTITION, PARTITION) in kept,
     )
-    return ExposedMetric(renamed, kept)
+    return ExposedMetric(definition if renamed == definition else renamed, kept)
 
 
 def _united(one: ExposedMetric, other: ExposedMetric) -> ExposedMetric:
     """Return the metric with the labels of both."""
     labels = tuple(dict.fromkeys((*one.definition.labels, *other.definition.labels)))
     pairs = tuple(dict.fromkeys((*one.labels, *other.labels)))
-    return ExposedMetric(replace(one.definition, labels=labels), pairs)
+    united = replace(one.definition, labels=labels)
+    return ExposedMetric(one.definition if united == one.definition else united, pairs)

@@ -51,7 +51,7 @@ def rebalance_figures(readings: Sequence[HerderReading]) -> Iterator[Figure]:
     times = [one.since_last_ms for one in rebalances if one.since_last_ms is not None]
     if times:
         yield _figure(connect_metrics.TIME_SINCE_LAST_REBALANCE_MS, min(times))
-    for leader in sorted({one.leader.url for one in assignments} - {""}):
+    for leader in sorted({one.leader.url or one.leader.worker_id for one in assignments}):
         yield _figure(connect_metrics.LEADER_NAME, 1, {"leader_name": leader})
     yield _figure(connect_metrics.CONNECT_PROTOCOL, 1, {"connect_protocol": _PROTOCOL})
 

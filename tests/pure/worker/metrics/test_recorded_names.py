@@ -9,9 +9,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
+
+import pytest
+from prometheus_client import Metric
+from prometheus_client.openmetrics import parser as openmetrics
+from prometheus_client.parser import text_string_to_metric_families
 
 from sparkmirror.connect.connector_task_id import ConnectorTaskId
 from sparkmirror.connect.connectors.checkpoint.checkpoint_latency import CheckpointKey
@@ -24,6 +29,7 @@ from sparkmirror.copy.snapshot import CopySnapshot, PartitionView
 from sparkmirror.engine.noop_conductor import job_without_partitions
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
 from sparkmirror.metrics.definition import Figure, RuleSet
+from sparkmirror.metrics.exposition import render
 from sparkmirror.metrics.merging import merge_figures
 from sparkmirror.metrics.rules.absent_metrics import ABSENT_METRICS
 from sparkmirror.metrics.rules.kafka_beans import KAFKA_BEANS, KafkaBean, jmx_name, strimzi_name
@@ -287,3 +293,20 @@ def test_names_of_several_rule_sets_are_there_at_once_with_the_same_values() -> 
     name = "kafka_connect_mirror_{}_record_count".format
     assert both[series(name("mirrorsourceconnector"), **labels)] == 0
     assert both[series(name("MirrorSourceConnector"), **labels)] == 0
+
+
+@pytest.mark.parametrize(
+    ("accept", "read"),
+    [
+        ("", text_string_to_metric_families),
+        ("application/openmetrics-text", openmetrics.text_string_to_metric_families),
+    ],
+)
+def test_all_names_at_once_can_be_read_in_both_formats(
+    accept: str, read: Callable[[str], Iterator[Metric]]
+) -> None:
+    figures = list(expose(worker_figures(MetricsDetail.PARTITION), tuple(RuleSet)))
+    families = list(read(render(figures, accept).content.decode()))
+    names = {sample.name for family in families for sample in family.samples}
+    assert names == {figure.definition.name for figure in figures}
+    assert len({family.name for family in families}) == len(families)
