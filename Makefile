@@ -129,10 +129,11 @@ fmt: $(READY) ## format the code and fix what ruff can fix
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-docs: $(READY) ## print docs/configuration.md, the troubles of docs/operate.md the PrometheusRule and the chart's rules from their sources
+docs: $(READY) ## print docs/configuration.md, the tables of docs/operate.md, the PrometheusRule and the chart's rules from their sources
 	@$(BIN)/python -m sparkmirror.config.manual.markdown > docs/configuration.md.new
 	@mv docs/configuration.md.new docs/configuration.md
 	@$(BIN)/python -m tests.spark.troubles.markdown
+	@$(BIN)/python -m tests.support.absent_metrics_page
 	@$(BIN)/python -m tests.support.prometheus_rule
 
 bench: jars ## side by side with Java MirrorMaker 2, about two hours (ARGS="--quick")

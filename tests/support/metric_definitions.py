@@ -9,9 +9,11 @@ from typing import Final
 from sparkmirror.metrics import (
     client_metrics,
     connect_metrics,
+    coordinator_metrics,
     mirror_metrics,
     process_metrics,
     sparkmirror_metrics,
+    task_metrics,
 )
 from sparkmirror.metrics.definition import MetricDefinition
 
@@ -28,6 +30,8 @@ DEFINITIONS: Final[Mapping[str, MetricDefinition]] = {
     definition.name: definition
     for module in (
         connect_metrics,
+        coordinator_metrics,
+        task_metrics,
         mirror_metrics,
         client_metrics,
         process_metrics,

@@ -19,6 +19,10 @@ def _total(name: str, doc: str) -> MetricDefinition:
     )
 
 
+def _rate(name: str, doc: str) -> MetricDefinition:
+    return MetricDefinition(name=f"kafka_{name}_rate", doc=doc, labels=_CLIENT)
+
+
 RECORDS_LAG: Final = MetricDefinition(
     name="kafka_consumer_fetch_manager_records_lag",
     doc="Offsets that a task has still to copy. `topic` is the source topic.",
@@ -41,6 +45,21 @@ OUTGOING_BYTES: Final = _total(
     "Bytes to the target: of record batches that it acknowledged.",
 )
 RECORDS_SENT: Final = _total("producer_record_send", "Records that the target acknowledged.")
+RECORDS_CONSUMED_RATE: Final = _rate(
+    "consumer_fetch_manager_records_consumed", "Records in a second, over the last minute."
+)
+BYTES_CONSUMED_RATE: Final = _rate(
+    "consumer_fetch_manager_bytes_consumed", "Bytes in a second, over the last minute."
+)
+INCOMING_BYTE_RATE: Final = _rate(
+    "consumer_incoming_byte", "Bytes from the source in a second, over the last minute."
+)
+OUTGOING_BYTE_RATE: Final = _rate(
+    "producer_outgoing_byte", "Bytes to the target in a second, over the last minute."
+)
+RECORD_SEND_RATE: Final = _rate(
+    "producer_record_send", "Records to the target in a second, over the last minute."
+)
 BUFFER_TOTAL_BYTES: Final = MetricDefinition(
     name="kafka_producer_buffer_total_bytes",
     doc="Bytes that a task may have fetched and not acknowledged.",

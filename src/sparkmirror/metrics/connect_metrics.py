@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from sparkmirror.metrics.definition import Merge, MetricDefinition, MetricType
+from sparkmirror.metrics.definition import (
+    WITH_TEXTS,
+    Merge,
+    MetricDefinition,
+    MetricType,
+    RuleSet,
+)
 
 _WORKER: Final = "kafka_connect_worker"
 _REBALANCE: Final = "kafka_connect_worker_rebalance"
-_COORDINATOR: Final = "kafka_connect_coordinator"
 
 # -- the worker ----------------------------------------------------------------------------------
 
@@ -73,12 +78,14 @@ CONNECTOR_STATUS: Final = MetricDefinition(
     name="kafka_connect_connector_status",
     doc="1 for the state that a task of this worker has.",
     labels=("connector", "task", "status"),
+    rule_sets=WITH_TEXTS,
 )
 
 TASK_STATUS: Final = MetricDefinition(
     name="kafka_connect_connector_task_status",
     doc="The same, with the name that Strimzi's rules for Connect give it.",
     labels=("connector", "task", "status"),
+    rule_sets=WITH_TEXTS,
 )
 
 
@@ -87,43 +94,13 @@ def _connector_text(attribute: str) -> MetricDefinition:
         name=f"kafka_connect_connector_connector_{attribute}",
         doc=f"1 for the {attribute} of a connector that this worker runs.",
         labels=("connector", f"connector_{attribute}"),
+        rule_sets=WITH_TEXTS,
     )
 
 
 CONNECTOR_CLASS: Final = _connector_text("class")
 CONNECTOR_TYPE: Final = _connector_text("type")
 CONNECTOR_VERSION: Final = _connector_text("version")
-
-# -- tasks of source connectors ------------------------------------------------------------------
-
-_TASK: Final = ("connector", "task")
-
-SOURCE_RECORD_WRITE: Final = MetricDefinition(
-    name="kafka_connect_source_task_source_record_write_total",
-    doc="Records that the target acknowledged, since the worker started.",
-    labels=_TASK,
-    type=MetricType.COUNTER,
-)
-SOURCE_RECORD_ACTIVE: Final = MetricDefinition(
-    name="kafka_connect_source_task_source_record_active_count",
-    doc="Records that are fetched and not acknowledged.",
-    labels=_TASK,
-)
-OFFSET_COMMIT_AVG_TIME_MS: Final = MetricDefinition(
-    name="kafka_connect_connector_task_offset_commit_avg_time_ms",
-    doc="The average time of writing source offsets. The driver writes those of all tasks at once.",
-    labels=_TASK,
-)
-OFFSET_COMMIT_MAX_TIME_MS: Final = MetricDefinition(
-    name="kafka_connect_connector_task_offset_commit_max_time_ms",
-    doc="The longest time of writing source offsets.",
-    labels=_TASK,
-)
-RECORD_FAILURES: Final = MetricDefinition(
-    name="kafka_connect_task_error_total_record_failures",
-    doc="Times that the target or the format of a record stopped a partition of the task.",
-    labels=_TASK,
-)
 
 # -- the group of workers ------------------------------------------------------------------------
 
@@ -148,13 +125,56 @@ TIME_SINCE_LAST_REBALANCE_MS: Final = MetricDefinition(
     name=f"{_REBALANCE}_time_since_last_rebalance_ms",
     doc="Milliseconds since this worker completed a rebalance.",
 )
-ASSIGNED_CONNECTORS: Final = MetricDefinition(
-    name=f"{_COORDINATOR}_assigned_connectors",
-    doc="Connectors that the group gave to this worker.",
-    labels=("clientid",),
+LEADER_NAME: Final = MetricDefinition(
+    name=f"{_REBALANCE}_leader_name",
+    doc="1 for the URL of the worker that leads the group, or its id if it has none.",
+    labels=("leader_name",),
+    type=MetricType.UNTYPED,
+    merge=Merge.HIGHEST,
+    rule_sets=WITH_TEXTS,
 )
-ASSIGNED_TASKS: Final = MetricDefinition(
-    name=f"{_COORDINATOR}_assigned_tasks",
-    doc="Tasks that the group gave to this worker.",
+CONNECT_PROTOCOL: Final = MetricDefinition(
+    name=f"{_REBALANCE}_connect_protocol",
+    doc="1 for the protocol of the group: work moves bit by bit, and requests are signed.",
+    labels=("connect_protocol",),
+    type=MetricType.UNTYPED,
+    merge=Merge.HIGHEST,
+    rule_sets=WITH_TEXTS,
+)
+
+# -- the program ---------------------------------------------------------------------------------
+
+START_TIME_SECONDS: Final = MetricDefinition(
+    name="kafka_connect_start_time_seconds",
+    doc="When the worker started, in Unix time.",
     labels=("clientid",),
+    rule_sets=WITH_TEXTS,
+)
+VERSION_INFO: Final = MetricDefinition(
+    name="kafka_connect_version_info",
+    doc="1 for the version of Kafka whose behaviour the worker has.",
+    labels=("clientid", "version"),
+    type=MetricType.UNTYPED,
+    rule_sets=WITH_TEXTS,
+)
+COMMIT_ID_INFO: Final = MetricDefinition(
+    name="kafka_connect_commit_id_info",
+    doc="1 for the name and the version of this program.",
+    labels=("clientid", "commit_id"),
+    type=MetricType.UNTYPED,
+    rule_sets=WITH_TEXTS,
+)
+START_TIME_MS: Final = MetricDefinition(
+    name="kafka_connect_app_info_start_time_ms",
+    doc="When the worker started, in milliseconds of Unix time.",
+    labels=("client_id",),
+    type=MetricType.UNTYPED,
+    rule_sets=frozenset({RuleSet.JMX}),
+)
+DEPRECATED_START_TIME_MS: Final = MetricDefinition(
+    name="kafka_connect_app_info_StartTimeMs",
+    doc="The same, as Kafka spelled it before.",
+    labels=("id",),
+    type=MetricType.UNTYPED,
+    rule_sets=frozenset({RuleSet.JMX}),
 )

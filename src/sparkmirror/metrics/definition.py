@@ -11,10 +11,27 @@ PARTITION: Final = "partition"
 
 
 class MetricType(enum.StrEnum):
-    """The type of a metric. Kafka's rules for Prometheus know no others."""
+    """The type of a metric. The rules for Kafka's MBeans know no others."""
 
     GAUGE = "gauge"
     COUNTER = "counter"
+    UNTYPED = "unknown"
+    """As OpenMetrics calls it. Prometheus' own format says `untyped`."""
+
+
+class RuleSet(enum.StrEnum):
+    """Rules that make names and labels for Prometheus of Kafka's MBeans."""
+
+    STRIMZI = "strimzi"
+    """Those that Strimzi's examples give the JMX exporter."""
+    JMX = "jmx"
+    """Those that the JMX exporter has itself, if its config has none."""
+    AWS = "aws"
+    """Those of AWS's workshop for MSK, which Redpanda uses too."""
+
+
+WITH_TEXTS: Final = frozenset({RuleSet.STRIMZI, RuleSet.AWS})
+"""Rule sets that make a label of a text. The JMX exporter leaves texts out by itself."""
 
 
 class Merge(enum.Enum):
@@ -37,6 +54,8 @@ class MetricDefinition:
     has_partitions: bool = False
     """Whether there may be figures of each partition."""
     merge: Merge = Merge.SUM
+    rule_sets: frozenset[RuleSet] = frozenset(RuleSet)
+    """The rule sets that have such a metric."""
 
     def __post_init__(self) -> None:
         is_counter = self.type is MetricType.COUNTER

@@ -98,12 +98,19 @@ class SampledStat:
         The window begins with its oldest sample, and has all samples but one at least: the first
         values after a pause give no peak.
         """
+        return self._per_second(self.sum(now_ms), now_ms)
+
+    def count_rate(self, now_ms: float) -> float:
+        """Return the number of values for each second of the window."""
+        return self._per_second(self.values(now_ms).count, now_ms)
+
+    def _per_second(self, total: float, now_ms: float) -> float:
         samples = self._live(now_ms)
         oldest_ms = min((sample.start_ms for sample in samples), default=now_ms)
         elapsed_ms = now_ms - oldest_ms
         missing = self._config.samples - 1 - int(elapsed_ms // self._config.window_ms)
         elapsed_ms += max(missing, 0) * self._config.window_ms
-        return self.sum(now_ms) / max(elapsed_ms, 1.0) * 1000
+        return total / max(elapsed_ms, 1.0) * 1000
 
     def average(self, now_ms: float) -> float:
         """Return the average of the values in the window; NaN if there is none."""

@@ -84,6 +84,18 @@ GROUP_PARTITIONS: Final = _gauge(
     "none.",
     ("connector", "group", "translation"),
 )
+LAST_HEARTBEAT: Final = MetricDefinition(
+    name="sparkmirror_last_heartbeat_timestamp_seconds",
+    doc="When a heartbeat task wrote the last heartbeat, or when it started, in Unix time.",
+    labels=("connector",),
+    merge=Merge.HIGHEST,
+)
+LEFT_OUT_SERIES: Final = _gauge(
+    "metrics_left_out_series",
+    "Series that /metrics leaves out, because a metric has more than "
+    "sparkmirror.metrics.max.series.",
+    (),
+)
 PROBLEMS: Final = _gauge(
     "problems", "Failures and problems in the status of a connector and its tasks.", ("connector",)
 )

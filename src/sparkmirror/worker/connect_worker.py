@@ -41,7 +41,7 @@ from sparkmirror.worker.group.undivided_connectors import undivided_rule
 from sparkmirror.worker.group.worker_coordinator import WorkerCoordinator
 from sparkmirror.worker.initial_log_levels import create_log_levels
 from sparkmirror.worker.metrics.metric_reporters_notice import log_reporters_notice
-from sparkmirror.worker.metrics.metrics_settings import MetricsSettings
+from sparkmirror.worker.metrics.metrics_settings import ExposureSettings, MetricsSettings
 from sparkmirror.worker.metrics.worker_metrics import MeasuredHerder, WorkerMetrics
 from sparkmirror.worker.persistent_client_id import PersistentClientId
 from sparkmirror.worker.server_info import WorkerInfoProvider
@@ -115,7 +115,13 @@ class ConnectWorker:
             ),
         )
         measured = MeasuredHerder(herder=self.herder, rebalances=member.rebalances)
-        metrics = WorkerMetrics([measured], monitor, self.herder.health, rest.ssl_config)
+        metrics = WorkerMetrics(
+            [measured],
+            monitor,
+            self.herder.health,
+            rest.ssl_config,
+            ExposureSettings.from_properties(properties),
+        )
         options = replace(
             rest.options,
             groups={None: WorkerGroupAccess(self.herder, requests)},

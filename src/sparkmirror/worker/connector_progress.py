@@ -15,6 +15,7 @@ from sparkmirror.connect.connectors.checkpoint.group_report import (
     GroupPartitionReport,
     GroupReports,
 )
+from sparkmirror.connect.connectors.shared.task_activity import TaskActivities
 from sparkmirror.connect.herder.mirror_monitor_api import MirrorEvent, MirrorPartitionStatus
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.snapshot import CopyEvent, PartitionView
@@ -25,6 +26,7 @@ from sparkmirror.model import TopicPartition
 from sparkmirror.worker.metrics.checkpoint_group_metrics import group_figures, latency_figures
 from sparkmirror.worker.metrics.metrics_settings import DEFAULT_SETTINGS, MetricsSettings
 from sparkmirror.worker.metrics.source_connector_metrics import Moment, SourceFigures
+from sparkmirror.worker.metrics.task_figures import activity_figures
 from sparkmirror.worker.partition_states import IdleState, PartitionStates
 from sparkmirror.worker.source_connector_events import SHOWN_EVENTS, SourceConnectorEvents
 
@@ -50,6 +52,7 @@ class WorkerMonitor:
         self._lock = threading.Lock()
         self._sources: dict[str, _SourceProgress] = {}
         self._group_reports: dict[str, GroupReports] = {}
+        self._activities: dict[str, TaskActivities] = {}
 
     def for_flow(
         self, prefix: str = "", metrics: MetricsSettings = DEFAULT_SETTINGS
@@ -59,7 +62,8 @@ class WorkerMonitor:
             self._metrics.setdefault(prefix, metrics)
             reports = self._group_reports.setdefault(prefix, GroupReports())
             reports.latencies.config = metrics.window
-        return FlowMonitor(self, prefix, reports)
+            activities = self._activities.setdefault(prefix, TaskActivities(metrics.window))
+        return FlowMonitor(self, prefix, reports, activities)
 
     # -- from connectors -------------------------------------------------------------------------
 
@@ -160,7 +164,7 @@ class WorkerMonitor:
         return [_mirror_event(event) for event in events]
 
     def figures(self) -> list[Figure]:
-        """The figures of all source connectors, and of the groups of checkpoint connectors."""
+        """The figures of all connectors and their tasks, and of the groups that they follow."""
         with self._lock:
             now = self._clock()
             moment = Moment(monotonic_ms=now * 1000, wall_s=time.time())
@@ -170,6 +174,9 @@ class WorkerMonitor:
                 for figure in source.figures.figures(source.partitions.views(now), moment)
             ]
             flows = list(self._group_reports.items())
+            activities = list(self._activities.items())
+        for prefix, tasks in activities:
+            figures.extend(activity_figures(prefix, tasks.summaries()))
         for prefix, reports in flows:
             for name in reports.connectors():
                 figures.extend(group_figures(prefix + name, reports.reports_for(name)))
@@ -211,10 +218,17 @@ class WorkerMonitor:
 class FlowMonitor:
     """Receives the progress of one herder's connectors."""
 
-    def __init__(self, monitor: WorkerMonitor, prefix: str, reports: GroupReports) -> None:
+    def __init__(
+        self,
+        monitor: WorkerMonitor,
+        prefix: str,
+        reports: GroupReports,
+        activities: TaskActivities,
+    ) -> None:
         self._monitor = monitor
         self._prefix = prefix
         self.group_reports = reports
+        self.activities = activities
 
     def on_plan(self, connector: str, job: CopyJob) -> None:
         """A source connector has the partitions of this job."""

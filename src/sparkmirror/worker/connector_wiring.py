@@ -20,6 +20,7 @@ from sparkmirror.connect.connectors.checkpoint.checkpoint_task import MirrorChec
 from sparkmirror.connect.connectors.checkpoint.group_report import GroupReports
 from sparkmirror.connect.connectors.heartbeat.heartbeat_connector import MirrorHeartbeatConnector
 from sparkmirror.connect.connectors.heartbeat.heartbeat_task import MirrorHeartbeatTask
+from sparkmirror.connect.connectors.shared.task_activity import TaskActivities
 from sparkmirror.connect.connectors.shared.thread_tasks import ThreadTaskGroup
 from sparkmirror.connect.connectors.shared.worker_client_config import WorkerClientConfig
 from sparkmirror.connect.connectors.source.copy_job_builder import build_job
@@ -70,10 +71,11 @@ def build_connector_registry(
         ),
         CHECKPOINT_CONNECTOR: RegisteredConnector(
             connector=partial(MirrorCheckpointConnector, reports=monitor.group_reports),
-            task_group=checkpoint_task_groups(worker, monitor.group_reports),
+            task_group=checkpoint_task_groups(worker, monitor.group_reports, monitor.activities),
         ),
         HEARTBEAT_CONNECTOR: RegisteredConnector(
-            connector=MirrorHeartbeatConnector, task_group=heartbeat_task_groups(worker)
+            connector=MirrorHeartbeatConnector,
+            task_group=heartbeat_task_groups(worker, monitor.activities),
         ),
     }
 
@@ -85,23 +87,29 @@ def spark_applications(settings: SparkSettings, log_levels: LogLevels) -> SparkA
     return SparkApplications(settings, driver_log_levels)
 
 
-def checkpoint_task_groups(worker: WorkerClientConfig, reports: GroupReports) -> TaskGroupFactory:
+def checkpoint_task_groups(
+    worker: WorkerClientConfig, reports: GroupReports, activities: TaskActivities | None = None
+) -> TaskGroupFactory:
     """Create groups of checkpoint tasks, which write to `reports` what became of each offset."""
 
     def create(connector: str, listener: TaskListener) -> TaskGroup:
         return ThreadTaskGroup(
-            connector, listener, lambda config: MirrorCheckpointTask(config, worker, reports)
+            connector,
+            listener,
+            lambda config: MirrorCheckpointTask(config, worker, reports, activities),
         )
 
     return create
 
 
-def heartbeat_task_groups(worker: WorkerClientConfig) -> TaskGroupFactory:
+def heartbeat_task_groups(
+    worker: WorkerClientConfig, activities: TaskActivities | None = None
+) -> TaskGroupFactory:
     """Create groups of heartbeat tasks."""
 
     def create(connector: str, listener: TaskListener) -> TaskGroup:
         return ThreadTaskGroup(
-            connector, listener, lambda config: MirrorHeartbeatTask(config, worker)
+            connector, listener, lambda config: MirrorHeartbeatTask(config, worker, activities)
         )
 
     return create

@@ -62,7 +62,7 @@ from sparkmirror.worker.group.undivided_connectors import undivided_rule
 from sparkmirror.worker.group.worker_coordinator import WorkerCoordinator
 from sparkmirror.worker.initial_log_levels import create_log_levels
 from sparkmirror.worker.metrics.metric_reporters_notice import log_reporters_notice
-from sparkmirror.worker.metrics.metrics_settings import MetricsSettings
+from sparkmirror.worker.metrics.metrics_settings import ExposureSettings, MetricsSettings
 from sparkmirror.worker.metrics.worker_metrics import MeasuredHerder, WorkerMetrics
 from sparkmirror.worker.persistent_client_id import PersistentClientId
 from sparkmirror.worker.server_info import WorkerInfoProvider
@@ -282,7 +282,13 @@ class MirrorMaker:
             {flow: flow_switches(file, flow) for flow in herders},
         )
         measured = [flow.measured() for flow in self.flow_herders]
-        metrics = WorkerMetrics(measured, monitor, self.herder.health, rest.ssl_config)
+        metrics = WorkerMetrics(
+            measured,
+            monitor,
+            self.herder.health,
+            rest.ssl_config,
+            ExposureSettings.from_properties(properties),
+        )
         options = replace(
             rest.options,
             groups={flow.flow: flow.group() for flow in self.flow_herders},

@@ -21,6 +21,11 @@ from sparkmirror.logging_context import ContextThread
 log = logging.getLogger(__name__)
 
 
+def program_commit() -> str:
+    """Return what stands for the commit: the name and the version of this program."""
+    return f"sparkmirror-{metadata.version('sparkmirror')}"
+
+
 class WorkerInfoProvider:
     """Answers at once; a thread looks up the id of the cluster."""
 
@@ -42,7 +47,7 @@ class WorkerInfoProvider:
         """The answer; `kafka_cluster_id` is None until the cluster has answered."""
         return ServerInfo(
             version=PLUGIN_VERSION,
-            commit=f"sparkmirror-{metadata.version('sparkmirror')}",
+            commit=program_commit(),
             kafka_cluster_id=self._cluster_id,
         )
 

@@ -23,6 +23,7 @@ from tests.support.cli.tutorial_files import QUICKSTART_WORKER_FILE
 
 SCHEMA = Path(__file__).parent / "schemas" / "compose-spec.json"
 COMPOSE = Path(__file__).parents[3] / "deploy" / "compose"
+TUTORIAL_001 = Path(__file__).parents[2] / "tutorials" / "001"
 TUTORIALS = ("000", "001", "004")
 IMAGE = "sparkmirror:0.1.0"
 
@@ -149,12 +150,17 @@ def test_001_prometheus_scrapes_the_workers_and_one_exporter_for_each_cluster() 
     (scraped,) = jobs["kafka-connect-exporter"]["static_configs"]
     assert scraped["targets"] == ["kafka-connect-0:9404", "kafka-connect-1:9404"]
     services = compose_file("001")["services"]
-    for exporter in jobs["kafka-exporter"]["static_configs"]:
+    tutorial = yaml.safe_load((TUTORIAL_001 / "prometheus/prometheus.yml").read_text("utf-8"))
+    named = [job["job_name"] for job in tutorial]
+    assert named == ["kafka-source-exporter", "kafka-target-exporter"]
+    for name in named:
+        (exporter,) = jobs[name]["static_configs"]
         (target,) = exporter["targets"]
-        name, port = target.split(":")
+        host, port = target.split(":")
         cluster = exporter["labels"]["cluster"]
-        assert services[name]["ports"][0].endswith(f":{port}")
-        servers = re.findall(r"--kafka\.server=(\S+)", services[name]["command"])
+        assert name == f"kafka-{cluster}-exporter"
+        assert services[host]["ports"][0].endswith(f":{port}")
+        servers = re.findall(r"--kafka\.server=(\S+)", services[host]["command"])
         assert servers == [f"kafka-{cluster}-0:9092", f"kafka-{cluster}-1:9092"]
 
 

@@ -152,6 +152,19 @@ def test_ports_are_those_of_the_file() -> None:
     assert endpoint["port"] in {port["name"] for port in kinds["Service"]["spec"]["ports"]}
 
 
+def test_monitor_adds_the_labels_that_strimzis_dashboard_asks_for() -> None:
+    """The operator adds `namespace` itself."""
+    (endpoint,) = by_kind()["ServiceMonitor"]["spec"]["endpoints"]
+    labels = {rule["targetLabel"]: rule for rule in endpoint["relabelings"]}
+    assert labels.keys() == {"strimzi_io_kind", "strimzi_io_cluster", "kubernetes_pod_name"}
+    assert labels["strimzi_io_kind"]["replacement"] == "KafkaMirrorMaker2"
+    source = labels["kubernetes_pod_name"]["sourceLabels"]
+    assert source == ["__meta_kubernetes_pod_name"]
+    template = DEPLOY / "helm" / "sparkmirror" / "templates" / "servicemonitor.yaml"
+    for label in labels:
+        assert f"targetLabel: {label}\n" in template.read_text("utf-8")
+
+
 def test_deployment_runs_a_file_of_the_config_map_that_may_start(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

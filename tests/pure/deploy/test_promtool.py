@@ -7,8 +7,9 @@ from pathlib import Path
 
 import yaml
 
-from sparkmirror.metrics.definition import Figure
+from sparkmirror.metrics.definition import Figure, RuleSet
 from sparkmirror.metrics.exposition import render
+from sparkmirror.metrics.rules.rule_sets import expose
 from tests.support.metric_definitions import DEFINITIONS
 from tests.support.prometheus.prometheus_program import needs_prometheus, require_program
 from tests.support.prometheus.queries import DEPLOY, RULES, all_rules, load_yaml
@@ -54,6 +55,7 @@ def test_our_own_metrics_follow_the_naming_rules_and_all_can_be_read() -> None:
         Figure(definition=one, value=1, labels=dict.fromkeys(one.labels, "x"))
         for one in DEFINITIONS.values()
     ]
+    figures = list(expose(figures, tuple(RuleSet)))
     done = promtool("check", "metrics", given=render(figures).content)
     complaints = (done.stdout + done.stderr).decode().splitlines()
     assert [line for line in complaints if not line.startswith("kafka_")] == []

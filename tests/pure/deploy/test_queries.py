@@ -127,6 +127,7 @@ def test_prometheus_scrapes_the_jobs_of_the_tutorial_and_loads_the_rules() -> No
         "kafka-source-exporter",
         "kafka-target-exporter",
         "kafka-connect-exporter",
+        "kafka-mirror-maker-exporter",
     ]
     assert config["scrape_configs"][2]["static_configs"][0]["targets"] == [
         "kafka-connect-0:9404",
@@ -134,6 +135,38 @@ def test_prometheus_scrapes_the_jobs_of_the_tutorial_and_loads_the_rules() -> No
     ]
     [pattern] = config["rule_files"]
     assert sorted((DEPLOY / "prometheus").glob(pattern)) == RULES
+
+
+STRIMZI_KINDS = {
+    "kafka-connect-exporter": "KafkaConnect",
+    "kafka-mirror-maker-exporter": "KafkaMirrorMaker2",
+}
+
+
+@pytest.mark.parametrize("directory", ["prometheus", "compose/001/prometheus"])
+def test_jobs_of_workers_have_the_labels_that_strimzis_dashboards_ask_for(directory: str) -> None:
+    config = load_yaml(DEPLOY / directory / "prometheus.yml")
+    jobs = {job["job_name"]: job for job in config["scrape_configs"]}
+    assert "kafka-connect-exporter" in jobs
+    for name, kind in STRIMZI_KINDS.items():
+        for targets in jobs.get(name, {}).get("static_configs", ()):
+            assert targets["labels"]["strimzi_io_kind"] == kind
+            assert targets["labels"].keys() == {
+                "namespace",
+                "strimzi_io_cluster",
+                "strimzi_io_kind",
+            }
+        for rule in jobs.get(name, {}).get("relabel_configs", ()):
+            assert rule["target_label"] == "kubernetes_pod_name"
+
+
+def test_rules_and_dashboards_that_ask_for_workers_know_all_their_jobs() -> None:
+    selectors = [one for query in QUERIES for one in read_names(query.text).selectors]
+    jobs = [one.matchers["job"] for one in selectors if "job" in one.matchers]
+    assert len(jobs) == 3
+    assert {frozenset(each.split("|")) for each in jobs} == {
+        frozenset({*STRIMZI_KINDS, "sparkmirror"})
+    }
 
 
 def test_grafana_finds_its_data_source_and_its_dashboards() -> None:

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from sparkmirror.metrics.definition import PARTITION
+from tests.support.absent_metrics_page import with_absent_table
 from tests.support.metric_definitions import DEFINITIONS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "operate.md").read_text("utf-8")
@@ -33,3 +34,7 @@ def documented_labels() -> dict[str, set[str]]:
 def test_every_metric_is_on_the_page_with_its_labels() -> None:
     expected = {name: set(one.labels) - {PARTITION} for name, one in DEFINITIONS.items()}
     assert documented_labels() == expected
+
+
+def test_the_page_has_the_list_of_absent_metrics() -> None:
+    assert with_absent_table(PAGE) == PAGE, "run make docs"

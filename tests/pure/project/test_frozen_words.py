@@ -198,6 +198,8 @@ def test_configuration_keys_of_our_own() -> None:
         "sparkmirror.rest.bearer.tokens.file",
         "sparkmirror.metrics.listener",
         "sparkmirror.metrics.detail",
+        "sparkmirror.metrics.names",
+        "sparkmirror.metrics.max.series",
     }
     assert CONTROL_PORT_KEY == "spark.sparkmirror.control.port"
     assert CONTROL_PROTOCOL_KEY == "spark.sparkmirror.control.protocol"

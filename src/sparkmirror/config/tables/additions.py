@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from sparkmirror.config.definition.config_def import LOW, MEDIUM, ConfigDef, ConfigKey
-from sparkmirror.config.definition.validators import Range, ValidString
+from sparkmirror.config.definition.validators import Range, ValidList, ValidString
 from sparkmirror.config.definition.value_types import Type
 from sparkmirror.config.definition.worker_validators import MetricsListenersValidator
 
@@ -100,6 +100,25 @@ PROCESS_ADDITIONS: Final = ConfigDef(
         LOW,
         "What has figures of its own in /metrics: each topic, or each partition.",
         validator=ValidString(("topic", "partition")),
+    ),
+    ConfigKey(
+        "sparkmirror.metrics.names",
+        Type.LIST,
+        ("strimzi",),
+        LOW,
+        "The names and labels of Kafka's metrics in /metrics: as Strimzi's rules for the JMX "
+        "exporter have them (strimzi), as the JMX exporter has them without rules (jmx), as AWS's "
+        "workshop for MSK has them (aws). With several of them each figure has all these names.",
+        validator=ValidList(valid_strings=("strimzi", "jmx", "aws"), may_be_empty=False),
+    ),
+    ConfigKey(
+        "sparkmirror.metrics.max.series",
+        Type.INT,
+        10_000,
+        LOW,
+        "How many series one metric may have in /metrics. What is more is left out, and counted in "
+        "sparkmirror_metrics_left_out_series.",
+        validator=Range(1),
     ),
     ConfigKey(
         "sparkmirror.oauthbearer.allowed.urls",

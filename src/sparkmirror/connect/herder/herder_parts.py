@@ -263,6 +263,7 @@ class HerderParts:
             classes={name: self._class_name(name) for name in names},
             connector_startups=_startup_summary(connectors),
             task_startups=_startup_summary(tasks),
+            task_times=self.connectors.task_state_times.shares(),
         )
 
     def _class_name(self, name: str) -> str:

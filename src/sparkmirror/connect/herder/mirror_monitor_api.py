@@ -11,9 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from sparkmirror.connect.connector_task_id import ConnectorTaskId
 from sparkmirror.connect.connectors.checkpoint.group_report import GroupPartitionReport
 from sparkmirror.connect.distributed.assignment import Assignment
 from sparkmirror.connect.herder.herder import ConnectorStateInfo
+from sparkmirror.connect.runtime.status.task_state_times import TaskTimeShares
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +73,8 @@ class HerderFigures:
     """The full class names of these connectors, by name."""
     connector_startups: StartupSummary = StartupSummary()
     task_startups: StartupSummary = StartupSummary()
+    task_times: Mapping[ConnectorTaskId, TaskTimeShares] = field(default_factory=dict)
+    """For how much of their time the tasks of this worker were running or paused."""
 
 
 class MirrorMonitor(Protocol):

@@ -33,6 +33,7 @@ from sparkmirror.connect.runtime.run_context import RunContext
 from sparkmirror.connect.runtime.status.connector_status_writer import ConnectorStatusWriter
 from sparkmirror.connect.runtime.status.startup_counts import StartupCounts
 from sparkmirror.connect.runtime.status.status_writer import StatusWriter
+from sparkmirror.connect.runtime.status.task_state_times import TaskStateTimes
 from sparkmirror.connect.runtime.status.task_status_writer import TaskStatusWriter
 from sparkmirror.connect.runtime.status.unassigned import is_left_behind, is_unassigned_due
 from sparkmirror.connect.runtime.task_configs_writer import GroupLink, TaskConfigsWriter
@@ -129,6 +130,11 @@ class WorkerConnectors:
     def task_startups(self) -> StartupCounts:
         """The starts of tasks on this worker."""
         return self._task_statuses.startups
+
+    @property
+    def task_state_times(self) -> TaskStateTimes:
+        """For how much of their time the tasks were running or paused. Any thread may read."""
+        return self._task_statuses.state_times
 
     def running_names(self) -> Collection[str]:
         """Return the connectors that this worker runs something of, or that still stop."""

@@ -255,7 +255,8 @@ class WorkerCoordinator:
 
     def _join_and_sync(self, requests: GroupRequests) -> bytes | ErrorCode:
         state = encode_state(self._get_state())
-        joined = requests.join(self._member_id, state, self._set_member_id)
+        with self.rebalances.measure_join():
+            joined = requests.join(self._member_id, state, self._set_member_id)
         if isinstance(joined, ErrorCode):
             return joined
         self._joined, self._member_id = joined, joined.member_id
@@ -265,7 +266,8 @@ class WorkerCoordinator:
             if joined.is_leader
             else {}
         )
-        received = requests.sync(joined, assignments)
+        with self.rebalances.measure_sync():
+            received = requests.sync(joined, assignments)
         if not isinstance(received, ErrorCode):
             self._valid_until = sent + self._session_s
         return received
@@ -372,7 +374,8 @@ class WorkerCoordinator:
 
     def _send_heartbeat(self, requests: GroupRequests, joined: JoinedGroup) -> None:
         sent = time.monotonic()
-        code = requests.send_heartbeat(joined)
+        with self.rebalances.measure_heartbeat():
+            code = requests.send_heartbeat(joined)
         self._is_reachable = True
         if code in _EXPIRED:
             self._expire()

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from sparkmirror.copy.lease import NO_TASK
 from sparkmirror.copy.offset_commits import OffsetCommits
 from sparkmirror.copy.record_ages import RecordAges
 from sparkmirror.copy.snapshot import CopySnapshot, PartitionView
@@ -17,6 +16,7 @@ from sparkmirror.metrics.sampled_stat import MetricConfig, SampledStat, Values
 from sparkmirror.model import TopicPartition
 from sparkmirror.worker.metrics.age_stats import AgeStats
 from sparkmirror.worker.metrics.metrics_settings import MetricsDetail, MetricsSettings
+from sparkmirror.worker.metrics.task_counts import TaskCountsByNumber
 from sparkmirror.worker.metrics.time_lag import TimeLags
 from sparkmirror.worker.metrics.topic_labels import WHOLE_TOPIC
 
@@ -56,8 +56,7 @@ class ConnectorCounts:
         self._lanes: Mapping[str, Mapping[str, int]] = {}
         self.lane_batches: Counter[tuple[str, str]] = Counter()
         """Batches by topic and reason."""
-        self.task_records: Counter[int] = Counter()
-        self.task_bytes: Counter[int] = Counter()
+        self.tasks = TaskCountsByNumber(settings.window)
         self.suppressed: Counter[str] = Counter()
         """Records that were not sent again, by topic."""
         self.time_lags = TimeLags()
@@ -66,6 +65,8 @@ class ConnectorCounts:
         self.lost_attempts = 0
         self._lost_attempts = 0
         self.commit_times = SampledStat(settings.window)
+        self.commit_outcomes = SampledStat(settings.window)
+        """1 for each write of source offsets that succeeded, 0 for one that failed."""
         self._commits = OffsetCommits()
 
     def on_plan(self, partitions: Mapping[TopicPartition, int]) -> None:
@@ -73,6 +74,7 @@ class ConnectorCounts:
         self._planned, self._latest = frozenset(map(str, partitions)), {}
         self._views = {key: view for key, view in self._views.items() if key in self._planned}
         self.time_lags.keep(self._planned)
+        self.tasks.on_plan(set(partitions.values()))
         before = self._counts
         self._counts = {
             key: before.get(key) or CopiedCounts(self._settings.window)
@@ -98,10 +100,12 @@ class ConnectorCounts:
                 partition = TopicPartition.parse(name)
                 counts = self._counts[self.key(partition)]
                 self.time_lags.on_view(name, before.get(name), view, self._snapshot_s, wall_s)
+                self.tasks.on_view(before.get(name), view)
                 self._add_copied(counts, name, view, now_ms)
                 self._add_ages(counts, partition, view, now_ms)
                 if view.position >= 0:
                     self._add_progress(counts, name, view, now_ms, wall_s)
+        self.tasks.on_report(now_ms)
         self._add_lanes(snapshot.lanes)
         self._add_commits(snapshot.commits, now_ms)
         self.lost_attempts += _increase(self._lost_attempts, snapshot.lost_attempts)
@@ -119,9 +123,7 @@ class ConnectorCounts:
         if size:
             counts.bytes += size
             counts.byte_rate.record(size, now_ms)
-        if view.task != NO_TASK:
-            self.task_records[view.task] += records
-            self.task_bytes[view.task] += size
+        self.tasks.add_copied(view.task, records, size, now_ms)
 
     def _add_ages(
         self, counts: CopiedCounts, partition: TopicPartition, view: PartitionView, now_ms: float
@@ -130,14 +132,20 @@ class ConnectorCounts:
         self._aged[partition] = (view.suppressed, view.ages)
         suppressed = _increase(suppressed_before, view.suppressed)
         self.suppressed[partition.topic] += suppressed
+        fetched = _increase(before.fetched.records, view.ages.fetched.records)
+        self.tasks.add_fetched(view.task, fetched, now_ms)
         counts.record_age.add(before.fetched, view.ages.fetched, now_ms)
         counts.replication_latency.add(before.acknowledged, view.ages.acknowledged, now_ms)
 
     def _add_commits(self, commits: OffsetCommits, now_ms: float) -> None:
         before, self._commits = self._commits, commits
-        if commits.successes < before.successes:
+        if commits.successes < before.successes or commits.failures < before.failures:
             before = OffsetCommits()  # of another driver
         count = commits.successes - before.successes
+        failures = commits.failures - before.failures
+        if count or failures:
+            outcomes = Values(count + failures, count, float(not failures), float(bool(count)))
+            self.commit_outcomes.record_many(outcomes, now_ms)
         if count:
             total_ms = commits.total_ms - before.total_ms
             values = Values(count, total_ms, total_ms / count, commits.max_ms)

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from sparkmirror.connect.distributed.rebalance_times import RebalanceSummary
+from sparkmirror.connect.connector_task_id import ConnectorTaskId
 from sparkmirror.connect.herder import worker_health
 from sparkmirror.connect.herder.herder import StateInfo, WorkerStatus
 from sparkmirror.connect.herder.mirror_monitor_api import HerderFigures
-from sparkmirror.metrics import connect_metrics, sparkmirror_metrics
+from sparkmirror.metrics import connect_metrics, sparkmirror_metrics, task_metrics
 from sparkmirror.metrics.definition import Figure, MetricDefinition
 from sparkmirror.metrics.jmx_quoting import jmx_sanitize
 from sparkmirror.mirror.connect_topics.connect_statuses import LifecycleState
+from sparkmirror.worker.metrics.group_metrics import (
+    HerderReading,
+    coordinator_figures,
+    rebalance_figures,
+)
 
 _HEALTHS = (
     worker_health.STARTING,
@@ -23,15 +28,6 @@ _HEALTHS = (
 )
 _UNASSIGNED = LifecycleState.UNASSIGNED.value.lower()
 _NO_PROBLEM = StateInfo(state=LifecycleState.RUNNING.value, worker_id="", version=None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HerderReading:
-    """One herder and its group at one moment. `prefix` precedes the names of its connectors."""
-
-    prefix: str
-    herder: HerderFigures
-    rebalances: RebalanceSummary
 
 
 def health_figures(health: WorkerStatus) -> Iterator[Figure]:
@@ -51,9 +47,9 @@ def herder_figures(readings: Sequence[HerderReading]) -> Iterator[Figure]:
     yield _figure(connect_metrics.CONNECTOR_COUNT, sum(len(one.connectors) for one in shares))
     yield _figure(connect_metrics.TASK_COUNT, sum(len(one.tasks) for one in shares))
     yield from _startup_figures(herders)
-    yield from _rebalance_figures(readings)
+    yield from rebalance_figures(readings)
     for reading in readings:
-        yield from _coordinator_figures(reading.herder)
+        yield from coordinator_figures(reading.herder, reading.rebalances)
         yield from _task_figures(reading)
 
 
@@ -85,33 +81,6 @@ def _startup_figures(herders: Iterable[HerderFigures]) -> Iterator[Figure]:
         yield _figure(shares[kind, "failure"], failed / total)
 
 
-def _rebalance_figures(readings: Sequence[HerderReading]) -> Iterator[Figure]:
-    """Yield the rebalances of the process. The longest one counts, and the latest one."""
-    rebalances = [reading.rebalances for reading in readings]
-    generations = [
-        one.herder.assignment.generation for one in readings if one.herder.assignment is not None
-    ]
-    if generations:
-        yield _figure(connect_metrics.REBALANCE_EPOCH, max(generations))
-    yield _figure(connect_metrics.COMPLETED_REBALANCES, sum(one.completed for one in rebalances))
-    yield _figure(connect_metrics.REBALANCING, any(one.is_rebalancing for one in rebalances))
-    longest = max(rebalances, key=lambda one: (one.max_ms == one.max_ms, one.max_ms))
-    yield _figure(connect_metrics.REBALANCE_MAX_TIME_MS, longest.max_ms)
-    yield _figure(connect_metrics.REBALANCE_AVG_TIME_MS, longest.average_ms)
-    times = [one.since_last_ms for one in rebalances if one.since_last_ms is not None]
-    if times:
-        yield _figure(connect_metrics.TIME_SINCE_LAST_REBALANCE_MS, min(times))
-
-
-def _coordinator_figures(herder: HerderFigures) -> Iterator[Figure]:
-    if herder.assignment is None:
-        return
-    share = herder.assignment.own_share
-    labels = {"clientid": jmx_sanitize(f"connect-{herder.worker_id}")}
-    yield _figure(connect_metrics.ASSIGNED_CONNECTORS, len(share.connectors), labels)
-    yield _figure(connect_metrics.ASSIGNED_TASKS, len(share.tasks), labels)
-
-
 def _task_figures(reading: HerderReading) -> Iterator[Figure]:
     """Yield the states of the tasks that this worker runs."""
     if reading.herder.assignment is None:
@@ -131,11 +100,23 @@ def _task_figures(reading: HerderReading) -> Iterator[Figure]:
             labels = connector | {"task": str(task), "status": state}
             yield _figure(connect_metrics.CONNECTOR_STATUS, 1, labels)
             yield _figure(connect_metrics.TASK_STATUS, 1, labels)
+            yield from _time_figures(reading.herder, name, task, connector)
         if name in share.connectors:
             yield from _connector_figures(reading.herder, name, connector)
         yield _figure(
             sparkmirror_metrics.PROBLEMS, _count_problems(reading.herder, name), connector
         )
+
+
+def _time_figures(
+    herder: HerderFigures, name: str, task: int, connector: dict[str, str]
+) -> Iterator[Figure]:
+    """Yield for how much of its time a task was running or paused; nothing before its start."""
+    shares = herder.task_times.get(ConnectorTaskId(connector=name, task=task))
+    if shares is not None:
+        labels = connector | {"task": str(task)}
+        yield _figure(task_metrics.RUNNING_RATIO, shares.running, labels)
+        yield _figure(task_metrics.PAUSE_RATIO, shares.paused, labels)
 
 
 def _connector_figures(

@@ -46,6 +46,7 @@ class SourceFigures:
         self._events: Counter[tuple[str, str]] = Counter()
         self._failures: Counter[int] = Counter()
         """How often a record stopped a partition, by task."""
+        self._last_failures_ms: dict[int, int] = {}
         self._lost_records: Counter[tuple[str, str]] = Counter()
         self._lost_to: dict[tuple[str, str, int], int] = {}
         """The ends of the losses that are counted, by partition, kind and first offset. Each new
@@ -80,6 +81,7 @@ class SourceFigures:
             self._events[key] += 1
             if event.kind == LeaseEndReason.REFUSED and partition in tasks:
                 self._failures[tasks[partition]] += 1
+                self._last_failures_ms[tasks[partition]] = event.at_ms
             loss = event.partition, event.kind, event.lost_from
             known_to = self._lost_to.get(loss, event.lost_from)
             if event.lost_from >= 0 and known_to < event.lost_to:
@@ -98,7 +100,11 @@ class SourceFigures:
             yield from self._copied_figures(key, counts, now.monotonic_ms)
             yield from self._lag_figures(key, by_key[key], counts, now)
         tasks = SourceTasks(
-            connector=self._name, job=self._job, counts=self._counts, failures=self._failures
+            connector=self._name,
+            job=self._job,
+            counts=self._counts,
+            failures=self._failures,
+            last_failures_ms=self._last_failures_ms,
         )
         yield from tasks.figures(found, now.monotonic_ms)
         yield from self._topic_figures(found)

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from sparkmirror.config.definition.plugin_versions import PLUGIN_VERSION
 from sparkmirror.connect.distributed.rebalance_times import RebalanceTimes
 from sparkmirror.connect.herder.distributed_herder import DistributedHerder
 from sparkmirror.connect.herder.herder import WorkerStatus
 from sparkmirror.metrics.definition import Figure
 from sparkmirror.metrics.process_metrics import ProcessFigures
+from sparkmirror.metrics.rules.rule_sets import expose
+from sparkmirror.metrics.series_limit import limit_series
 from sparkmirror.security.tls.ssl_config import SslConfig
 from sparkmirror.worker.connector_progress import WorkerMonitor
 from sparkmirror.worker.metrics.certificate_figures import CertificateFigures
-from sparkmirror.worker.metrics.herder_metrics import HerderReading, health_figures, herder_figures
+from sparkmirror.worker.metrics.group_metrics import HerderReading, ProgramInfo, program_figures
+from sparkmirror.worker.metrics.herder_metrics import health_figures, herder_figures
+from sparkmirror.worker.metrics.metrics_settings import DEFAULT_EXPOSURE, ExposureSettings
+from sparkmirror.worker.server_info import program_commit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +41,7 @@ class WorkerMetrics:
         monitor: WorkerMonitor,
         get_health: Callable[[], WorkerStatus],
         listeners: SslConfig | None = None,
+        exposure: ExposureSettings = DEFAULT_EXPOSURE,
     ) -> None:
         """`listeners` are the certificates of the REST API, if it has any."""
         assert herders, "a process has at least one herder"
@@ -42,9 +50,17 @@ class WorkerMetrics:
         self._get_health = get_health
         self._certificates = CertificateFigures(monitor.clients, listeners)
         self._process = ProcessFigures()
+        self._exposure = exposure
+        self._program = ProgramInfo(
+            version=PLUGIN_VERSION, commit=program_commit(), started_s=time.time()
+        )
 
     def figures(self) -> list[Figure]:
-        """Return all figures at this moment."""
+        """Return all figures at this moment, with the names of the rule sets that are wanted."""
+        named = expose(self._all_figures(), self._exposure.rule_sets)
+        return limit_series(named, self._exposure.max_series)
+
+    def _all_figures(self) -> Iterator[Figure]:
         readings = [
             HerderReading(
                 prefix=one.prefix,
@@ -53,10 +69,9 @@ class WorkerMetrics:
             )
             for one in self._herders
         ]
-        return [
-            *health_figures(self._get_health()),
-            *herder_figures(readings),
-            *self._monitor.figures(),
-            *self._certificates.figures(),
-            *self._process.figures(),
-        ]
+        yield from health_figures(self._get_health())
+        yield from herder_figures(readings)
+        yield from program_figures([one.herder.worker_id for one in readings], self._program)
+        yield from self._monitor.figures()
+        yield from self._certificates.figures()
+        yield from self._process.figures()

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
+from sparkmirror.copy.offset_commits import OffsetCommits
+from sparkmirror.copy.record_ages import AgeSummary, RecordAges
 from sparkmirror.copy.snapshot import CopySnapshot, PartitionView
 from sparkmirror.model import TopicPartition
 from sparkmirror.worker.metrics.copied_counts import ConnectorCounts, CopiedCounts
@@ -114,3 +117,36 @@ def test_lanes_are_added_up_across_drivers() -> None:
     for lanes in ({"plain": 5}, {"plain": 8, "merged": 2}, {}, {"plain": 1}):
         counts.on_snapshot(CopySnapshot(lanes={"t": lanes} if lanes else {}), 0.0, 0.0)
     assert counts.lane_batches == {("t", "plain"): 9, ("t", "merged"): 2}
+
+
+def test_each_task_has_its_fetched_copied_and_active_records() -> None:
+    def of_task(task: int, active: int, copied: int, fetched: int) -> PartitionView:
+        ages = RecordAges(fetched=AgeSummary(records=fetched))
+        return replace(
+            view(10, copied=copied, size=copied * 10), task=task, active=active, ages=ages
+        )
+
+    counts = ConnectorCounts(MetricsSettings())
+    counts.on_plan({T0: 0, T1: 1})
+    for second, views in enumerate(
+        (
+            {T0: of_task(0, 4, 1, 5), T1: of_task(1, 2, 3, 5)},
+            {T0: of_task(0, 0, 5, 5), T1: of_task(1, 6, 3, 9)},
+        )
+    ):
+        partitions = {str(partition): one for partition, one in views.items()}
+        counts.on_snapshot(CopySnapshot(partitions=partitions), second * 1000.0, 100.0)
+    first, second_task = counts.tasks[0], counts.tasks[1]
+    assert (first.fetched, first.records, first.bytes) == (5, 5, 50)
+    assert (second_task.fetched, second_task.records) == (9, 3)
+    assert first.active.values(1000.0).highest == 4
+    assert first.active.values(1000.0).average == 2
+    assert second_task.active.values(1000.0).highest == 6
+
+
+def test_failed_writes_of_offsets_count_beside_those_that_succeeded() -> None:
+    counts = ConnectorCounts(MetricsSettings())
+    for commits in (OffsetCommits(3, 1, 30, 20), OffsetCommits(3, 1, 30, 20), OffsetCommits(1, 0)):
+        counts.on_snapshot(CopySnapshot(commits=commits), 0.0, 0.0)
+    found = counts.commit_outcomes.values(0.0)
+    assert (found.count, found.total) == (5, 4)

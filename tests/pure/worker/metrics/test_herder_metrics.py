@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from sparkmirror.connect.connector_task_id import ConnectorTaskId
 from sparkmirror.connect.distributed.assignment import Assignment, MemberShare
 from sparkmirror.connect.distributed.rebalance_times import RebalanceSummary
+from sparkmirror.connect.distributed.request_times import RequestSummary
 from sparkmirror.connect.herder.herder import ConnectorStateInfo, StateInfo, WorkerStatus
 from sparkmirror.connect.herder.mirror_monitor_api import HerderFigures, StartupSummary
-from sparkmirror.worker.metrics.herder_metrics import HerderReading, health_figures, herder_figures
+from sparkmirror.connect.runtime.status.task_state_times import TaskTimeShares
+from sparkmirror.worker.metrics.group_metrics import HerderReading
+from sparkmirror.worker.metrics.herder_metrics import health_figures, herder_figures
 from tests.support.exposed_series import series, series_of
 
 NONE_YET = RebalanceSummary(
@@ -115,6 +119,50 @@ def test_starts_and_rebalances() -> None:
         "worker_rebalance_time_since_last_rebalance_ms": 2500,
     }
     assert {name: found[series(f"kafka_connect_{name}")] for name in expected} == expected
+
+
+def test_a_member_shows_its_requests_and_the_leader_of_its_group() -> None:
+    one = replace(
+        reading(),
+        rebalances=replace(
+            reading().rebalances,
+            total_ms=400.0,
+            failed=2,
+            joins=RequestSummary(total=6, average_ms=16.0, max_ms=47.0),
+            heartbeats=RequestSummary(total=9, rate=0.3, max_ms=25.0, since_last_ms=1999.0),
+        ),
+    )
+    found = series_of(herder_figures([one]))
+    expected = {
+        "rebalance_total": 6,
+        "failed_rebalance_total": 2,
+        "rebalance_latency_total": 400,
+        "rebalance_latency_max": 315,
+        "last_rebalance_seconds_ago": 2,
+        "join_total": 6,
+        "join_time_avg": 16,
+        "join_time_max": 47,
+        "heartbeat_total": 9,
+        "heartbeat_rate": 0.3,
+        "heartbeat_response_time_max": 25,
+        "last_heartbeat_seconds_ago": 1,
+    }
+    client = {"clientid": '"connect-me:8083"'}
+    names = {name: series(f"kafka_connect_coordinator_{name}", **client) for name in expected}
+    assert {name: found[key] for name, key in names.items()} == expected
+    leader = series("kafka_connect_worker_rebalance_leader_name", leader_name="you:8083")
+    assert found[leader] == 1
+
+
+def test_a_task_shows_for_how_much_of_its_time_it_was_running_or_paused() -> None:
+    one, [task] = reading(), tasks(0)
+    times = {task: TaskTimeShares(running=0.75, paused=0.25)}
+    found = series_of(herder_figures([replace(one, herder=replace(one.herder, task_times=times))]))
+    labels = {"connector": "src", "task": "0"}
+    assert found[series("kafka_connect_connector_task_running_ratio", **labels)] == 0.75
+    assert found[series("kafka_connect_connector_task_pause_ratio", **labels)] == 0.25
+    labels = {"connector": "src", "task": "1"}
+    assert series("kafka_connect_connector_task_running_ratio", **labels) not in found
 
 
 def test_flows_of_one_process_are_added_up_and_their_connectors_have_the_names_of_rest() -> None:

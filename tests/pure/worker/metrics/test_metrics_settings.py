@@ -6,8 +6,13 @@ import pytest
 
 from sparkmirror.config.tables.additions import PROCESS_ADDITIONS
 from sparkmirror.errors import ConfigError
+from sparkmirror.metrics.definition import RuleSet
 from sparkmirror.metrics.sampled_stat import MetricConfig
-from sparkmirror.worker.metrics.metrics_settings import MetricsDetail, MetricsSettings
+from sparkmirror.worker.metrics.metrics_settings import (
+    ExposureSettings,
+    MetricsDetail,
+    MetricsSettings,
+)
 
 
 def test_defaults_are_those_of_kafka_and_figures_of_topics() -> None:
@@ -41,6 +46,29 @@ def test_a_flow_has_the_window_of_its_worker_and_the_detail_of_the_file() -> Non
 def test_a_wrong_value_names_its_key(key: str, value: str) -> None:
     with pytest.raises(ConfigError, match=key):
         MetricsSettings.from_properties({key: value})
+
+
+def test_names_are_those_of_strimzi_unless_the_file_says_otherwise() -> None:
+    assert ExposureSettings.from_properties({}) == ExposureSettings(
+        rule_sets=(RuleSet.STRIMZI,), max_series=10_000
+    )
+    given = {"sparkmirror.metrics.names": "jmx, strimzi", "sparkmirror.metrics.max.series": "7"}
+    assert ExposureSettings.from_properties(given) == ExposureSettings(
+        rule_sets=(RuleSet.JMX, RuleSet.STRIMZI), max_series=7
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("sparkmirror.metrics.names", "strimzi,ibm"),
+        ("sparkmirror.metrics.names", ""),
+        ("sparkmirror.metrics.max.series", "0"),
+    ],
+)
+def test_wrong_names_name_their_key(key: str, value: str) -> None:
+    with pytest.raises(ConfigError, match=key):
+        ExposureSettings.from_properties({key: value})
 
 
 @pytest.mark.parametrize(

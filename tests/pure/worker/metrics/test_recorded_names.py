@@ -1,16 +1,22 @@
-"""The series have the names and labels that Strimzi's rules give the MBeans of a Java worker.
+"""The series have the names and labels that rule sets give the MBeans of a Java worker.
 
-The recording is of a worker with two tasks of `mm2-msc`. What it has of clients with other roles,
-of the task figures of other connectors, and topics with underscores in place of dots (deprecated
-since Kafka 4.1), is left out.
+Every figure of the recordings is exposed, or is in the list of absent ones. The recordings are of a
+worker with two tasks of `mm2-msc`. What they have of clients with other roles, and of topics with
+underscores in place of dots (deprecated since Kafka 4.1), is left out.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
+
+import pytest
+from prometheus_client import Metric
+from prometheus_client.openmetrics import parser as openmetrics
+from prometheus_client.parser import text_string_to_metric_families
 
 from sparkmirror.connect.connector_task_id import ConnectorTaskId
 from sparkmirror.connect.connectors.checkpoint.checkpoint_latency import CheckpointKey
@@ -18,12 +24,20 @@ from sparkmirror.connect.distributed.assignment import Assignment, MemberShare
 from sparkmirror.connect.distributed.rebalance_times import RebalanceTimes
 from sparkmirror.connect.herder.herder import ConnectorStateInfo, StateInfo
 from sparkmirror.connect.herder.mirror_monitor_api import HerderFigures
+from sparkmirror.connect.runtime.status.task_state_times import TaskTimeShares
 from sparkmirror.copy.snapshot import CopySnapshot, PartitionView
 from sparkmirror.engine.noop_conductor import job_without_partitions
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
+from sparkmirror.metrics.definition import Figure, RuleSet
+from sparkmirror.metrics.exposition import render
+from sparkmirror.metrics.merging import merge_figures
+from sparkmirror.metrics.rules.absent_metrics import ABSENT_METRICS
+from sparkmirror.metrics.rules.kafka_beans import KAFKA_BEANS, KafkaBean, jmx_name, strimzi_name
+from sparkmirror.metrics.rules.rule_sets import expose
 from sparkmirror.model import SourceAndTarget, TopicPartition
 from sparkmirror.worker.connector_progress import WorkerMonitor
-from sparkmirror.worker.metrics.herder_metrics import HerderReading, herder_figures
+from sparkmirror.worker.metrics.group_metrics import HerderReading, ProgramInfo, program_figures
+from sparkmirror.worker.metrics.herder_metrics import herder_figures
 from sparkmirror.worker.metrics.metrics_settings import MetricsDetail, MetricsSettings
 from tests.support.exposed_series import Series, series, series_of
 from tests.support.golden import golden_lines
@@ -31,57 +45,76 @@ from tests.support.metric_definitions import DEFINITIONS
 
 WORKER_ID = "127.0.0.1:31083"
 CONNECTORS = {"mm2-msc": 2, "mm2-cpc": 1, "mm2-hbc": 1}
-PREFIXES = {
-    "MirrorSourceConnector": "kafka_connect_mirror_mirrorsourceconnector",
-    "MirrorCheckpointConnector": "kafka_connect_mirror_mirrorcheckpointconnector",
-    "connect-worker-metrics": "kafka_connect_worker",
-    "connect-worker-rebalance-metrics": "kafka_connect_worker_rebalance",
-    "connect-coordinator-metrics": "kafka_connect_coordinator",
-    "connector-task-metrics": "kafka_connect_connector_task",
-    "connector-metrics": "kafka_connect_connector",
-    "source-task-metrics": "kafka_connect_source_task",
-    "task-error-metrics": "kafka_connect_task_error",
-    "consumer-fetch-manager-metrics": "kafka_consumer_fetch_manager",
-    "consumer-metrics": "kafka_consumer",
-    "producer-metrics": "kafka_producer",
-}
-"""Strimzi's rules, by the type of the MBean."""
 TEXTS = ("connector-class", "connector-type", "connector-version")
+GROUP_TEXTS = ("leader-name", "connect-protocol")
+LEADER = "http://127.0.0.1:31083/"
+INFO = ProgramInfo(version="4.3.0", commit="a9ce3221537b8653", started_s=1794781585.687)
 FLOW = SourceAndTarget("source", "target")
 
 
+def recorded_beans() -> Iterator[tuple[KafkaBean, dict[str, str], dict[str, Any]]]:
+    """The type, the other keys and the attributes of each MBean."""
+    for line in golden_lines("metrics/mbeans.jsonl"):
+        domain, _, rest = line["mbean"].partition(":")
+        keys = dict(part.split("=", 1) for part in rest.split(","))
+        kind = keys.pop("type")
+        unknown = KafkaBean(domain=domain, type=kind, strimzi="")
+        yield KAFKA_BEANS.get(kind, unknown), keys, line["attributes"]
+
+
 def recorded_series() -> Iterator[Series]:
-    for bean in golden_lines("metrics/mbeans.jsonl"):
-        keys = dict(part.split("=", 1) for part in bean["mbean"].partition(":")[2].split(","))
-        prefix = PREFIXES[keys.pop("type")]
+    """The series that Strimzi's rules make of the MBeans, but of those that are absent here."""
+    for bean, keys, attributes in recorded_beans():
         labels = {key.replace("-", ""): value for key, value in keys.items()}
-        for attribute, value in bean["attributes"].items():
-            if attribute == "status" and "task" in labels:
-                yield series("kafka_connect_connector_status", **labels, status=value)
-                yield series("kafka_connect_connector_task_status", **labels, status=value)
-            elif attribute in TEXTS and "task" not in labels:
-                text = attribute.replace("-", "_")
-                yield series(f"{prefix}_{text}", **labels, **{text: value})
-            elif attribute not in ("status", *TEXTS):
-                yield series(f"{prefix}_{attribute.replace('-', '_')}", **labels)
+        if bean.type == "app-info":
+            yield from program_series(keys, attributes)
+            continue
+        for attribute, value in attributes.items():
+            if any(one.covers_strimzi(bean, attribute) for one in ABSENT_METRICS):
+                continue
+            if attribute in ("status", *TEXTS, *GROUP_TEXTS):
+                yield from text_series(bean, labels, attribute, value)
+            elif not attribute.endswith(("-class", "-version")):
+                yield series(strimzi_name(bean, attribute), **labels)
 
 
-OF_SOURCE_TASKS = (
-    "kafka_connect_source_task_",
-    "kafka_connect_task_error_",
-    "kafka_connect_connector_task_offset_",
-)
+def text_series(
+    bean: KafkaBean, labels: dict[str, str], attribute: str, value: str
+) -> Iterator[Series]:
+    """The series that Strimzi's rules make of a text."""
+    text = attribute.replace("-", "_")
+    if attribute == "status":
+        if "task" in labels:
+            yield series("kafka_connect_connector_status", **labels, status=value)
+            yield series("kafka_connect_connector_task_status", **labels, status=value)
+    elif "task" not in labels:
+        yield series(strimzi_name(bean, attribute), **labels, **{text: value})
+
+
+def program_series(keys: dict[str, str], attributes: dict[str, Any]) -> Iterator[Series]:
+    """The series of the version of a Connect worker."""
+    if "client-id" in keys:
+        client = keys["client-id"]
+        yield series("kafka_connect_start_time_seconds", clientid=client)
+        for name in ("version", "commit_id"):
+            value = attributes[name.replace("_", "-")]
+            yield series(f"kafka_connect_{name}_info", clientid=client, **{name: value})
 
 
 def expected_series() -> set[Series]:
     return {
         (name, labels)
         for name, labels in recorded_series()
-        if name in DEFINITIONS
-        and not (name.startswith(OF_SOURCE_TASKS) and dict(labels)["connector"] != "mm2-msc")
-        and "offset-syncs-source-consumer" not in dict(labels).get("clientid", "")
+        if "offset-syncs-source-consumer" not in dict(labels).get("clientid", "")
         and dict(labels).get("topic") != "my_dotted_topic"
+        and (name, dict(labels).get("connector")) not in BATCH_SIZES_OF_SOURCE_TASKS
     }
+
+
+BATCH_SIZES_OF_SOURCE_TASKS = {
+    (f"kafka_connect_connector_task_batch_size_{suffix}", "mm2-msc") for suffix in ("avg", "max")
+}
+"""Tasks of a source connector report their batches by topic: `sparkmirror_lane_batches_total`."""
 
 
 def tasks_of_the_recording() -> dict[int, list[TopicPartition]]:
@@ -94,8 +127,15 @@ def tasks_of_the_recording() -> dict[int, list[TopicPartition]]:
     return tasks
 
 
-def worker_series(detail: MetricsDetail = MetricsDetail.PARTITION) -> dict[Series, float]:
+def worker_series(
+    detail: MetricsDetail = MetricsDetail.PARTITION, *rule_sets: RuleSet
+) -> dict[Series, float]:
     """The series of a worker that runs what the recorded one ran."""
+    figures = expose(worker_figures(detail), rule_sets or (RuleSet.STRIMZI,))
+    return series_of(merge_figures(figures))
+
+
+def worker_figures(detail: MetricsDetail) -> list[Figure]:
     tasks = tasks_of_the_recording()
     topics = {partition.topic for each in tasks.values() for partition in each}
     job = replace(
@@ -125,18 +165,24 @@ def worker_series(detail: MetricsDetail = MetricsDetail.PARTITION) -> dict[Serie
             partition = TopicPartition(of["topic"], int(of["partition"]))
             key = CheckpointKey("mm2-cpc", FLOW, of["group"], partition)
             flow.group_reports.latencies.record([key], 1.0)
+    flow.activities.start("mm2-cpc", 0)
+    flow.activities.start("mm2-hbc", 0).on_heartbeat(1.0)
     rebalances = RebalanceTimes()
     rebalances.on_began()
     rebalances.on_completed()
     reading = HerderReading(prefix="", herder=herder(), rebalances=rebalances.summary())
-    return series_of([*herder_figures([reading]), *monitor.figures()])
+    return [
+        *herder_figures([reading]),
+        *program_figures([WORKER_ID], INFO),
+        *monitor.figures(),
+    ]
 
 
 def herder() -> HerderFigures:
     running = StateInfo(state="RUNNING", worker_id=WORKER_ID, version="4.3.0")
     share = MemberShare(
         worker_id=WORKER_ID,
-        url="",
+        url=LEADER,
         connectors=frozenset(CONNECTORS),
         tasks=frozenset(
             ConnectorTaskId(connector=name, task=task)
@@ -146,6 +192,7 @@ def herder() -> HerderFigures:
     )
     return HerderFigures(
         worker_id=WORKER_ID,
+        task_times=dict.fromkeys(share.tasks, TaskTimeShares(running=1.0, paused=0.0)),
         assignment=Assignment(
             generation=6, member_id="m", leader_id="m", config_offset=0, shares={"m": share}
         ),
@@ -180,7 +227,7 @@ def test_every_metric_of_a_topic_may_have_partitions_only_where_java_has_them() 
     for definition in DEFINITIONS.values():
         if definition.name in recorded:
             assert definition.all_labels == recorded[definition.name], definition.name
-        else:
+        elif definition.rule_sets != {RuleSet.JMX}:
             assert definition.name.startswith(("sparkmirror_", "process_")), definition.name
 
 
@@ -189,3 +236,77 @@ def test_without_a_request_no_series_has_a_partition() -> None:
     labels = {key for _, given in found for key, _ in given}
     assert "topic" in labels and "partition" not in labels
     assert {name for name, _ in found} == {name for name, _ in worker_series()}
+
+
+# -- the names of the JMX exporter without rules -------------------------------------------------
+
+
+def jmx_names() -> dict[str, list[set[str]]]:
+    """The recorded names, each with the sets of labels that its series have."""
+    return {
+        line["name"]: [set(labels) for labels in line["label_name_sets"]]
+        for line in golden_lines("metrics/jmx-exporter-names.jsonl")
+    }
+
+
+def own_jmx_series() -> list[Series]:
+    found = worker_series(MetricsDetail.PARTITION, RuleSet.JMX)
+    return [one for one in found if not one[0].startswith("sparkmirror_")]
+
+
+def test_every_name_of_the_jmx_exporter_is_exposed_or_its_absence_has_a_reason() -> None:
+    recorded = jmx_names()
+    assert sum(name.startswith("kafka_connect_") for name in recorded) == 140
+    exposed = {name for name, _ in own_jmx_series()}
+    absent = {name for name in recorded if any(one.covers_jmx(name) for one in ABSENT_METRICS)}
+    assert exposed & absent == set(), "the reason does not hold any more"
+    assert exposed | absent == recorded.keys()
+    assert len(exposed) > 90
+
+
+def test_every_series_has_labels_that_it_has_at_the_jmx_exporter() -> None:
+    recorded = jmx_names()
+    for name, labels in own_jmx_series():
+        assert {key for key, _ in labels} in recorded[name], name
+
+
+def test_every_entry_of_the_list_of_absent_metrics_is_in_the_recording() -> None:
+    names = jmx_names()
+    for entry in ABSENT_METRICS:
+        assert any(map(entry.covers_jmx, names)), entry.bean
+        for attribute in entry.attributes:
+            assert jmx_name(entry.bean, attribute) in names, attribute
+    listed = [
+        (one.bean.domain, one.bean.type, each)
+        for one in ABSENT_METRICS
+        for each in one.attributes or ("",)
+    ]
+    assert len(listed) == len(set(listed))
+
+
+def test_names_of_several_rule_sets_are_there_at_once_with_the_same_values() -> None:
+    both = worker_series(MetricsDetail.TOPIC, RuleSet.STRIMZI, RuleSet.JMX)
+    for rule_set in (RuleSet.STRIMZI, RuleSet.JMX):
+        alone = worker_series(MetricsDetail.TOPIC, rule_set)
+        assert alone.keys() <= both.keys()
+    labels = {"source": "source", "target": "target", "topic": "source.orders"}
+    name = "kafka_connect_mirror_{}_record_count".format
+    assert both[series(name("mirrorsourceconnector"), **labels)] == 0
+    assert both[series(name("MirrorSourceConnector"), **labels)] == 0
+
+
+@pytest.mark.parametrize(
+    ("accept", "read"),
+    [
+        ("", text_string_to_metric_families),
+        ("application/openmetrics-text", openmetrics.text_string_to_metric_families),
+    ],
+)
+def test_all_names_at_once_can_be_read_in_both_formats(
+    accept: str, read: Callable[[str], Iterator[Metric]]
+) -> None:
+    figures = list(expose(worker_figures(MetricsDetail.PARTITION), tuple(RuleSet)))
+    families = list(read(render(figures, accept).content.decode()))
+    names = {sample.name for family in families for sample in family.samples}
+    assert names == {figure.definition.name for figure in figures}
+    assert len({family.name for family in families}) == len(families)

@@ -103,6 +103,18 @@ def test_a_node_of_dedicated_mode_serves_metrics_too(tmp_path: Path) -> None:
         assert found[series("sparkmirror_worker_health", status="starting")] == 1
 
 
+def test_the_file_selects_the_names(tmp_path: Path) -> None:
+    file = tmp_path / "mm2.properties"
+    file.write_text(f"{DEDICATED}sparkmirror.metrics.names=jmx\n")
+    variables = {"XDG_STATE_HOME": str(tmp_path)}
+    opened = MirrorMakerConfig.open(load_properties(file), variables)
+    with serving(MirrorMaker(opened, (), variables).rest) as addresses:
+        text = request_once(addresses[1], "GET", "/metrics").content.decode()
+    assert "# TYPE kafka_connect_connect_worker_metrics_connector_count untyped\n" in text
+    assert "kafka_connect_worker_connector_count" not in text
+    assert "sparkmirror_metrics_left_out_series 0.0\n" in text
+
+
 def test_a_node_does_not_start_without_the_port_of_its_metrics(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -38,12 +38,17 @@ from sparkmirror.connect.connectors.shared.checkpoint_and_heartbeat_offsets impo
 from sparkmirror.connect.connectors.shared.compacted_topic_reader import CompactedTopicReader
 from sparkmirror.connect.connectors.shared.errors_by_cause import describe_errors_by_cause
 from sparkmirror.connect.connectors.shared.scheduler import MIN_INTERVAL_S
+from sparkmirror.connect.connectors.shared.task_activity import TaskActivities
 from sparkmirror.connect.connectors.shared.worker_client_config import WorkerClientConfig
 from sparkmirror.errors import ClusterError, UnsupportedByBroker
 from sparkmirror.mirror.connect_topics.source_record import SourceRecord, checkpoint_record
 from sparkmirror.mirror.offsets.checkpoints import Checkpointer, CheckpointOutcome
 from sparkmirror.mirror.offsets.records import Checkpoint
-from sparkmirror.mirror.topics.task_assignment import ASSIGNED_GROUPS, assigned_groups
+from sparkmirror.mirror.topics.task_assignment import (
+    ASSIGNED_GROUPS,
+    TASK_INDEX,
+    assigned_groups,
+)
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.records import Record
 from sparkmirror.wire.net.routing import Router
@@ -64,15 +69,26 @@ class MirrorCheckpointTask:
     """One checkpoint task. Runs as a thread of the worker (`shared.thread_tasks`)."""
 
     def __init__(
-        self, config: ExpandedConfig, worker: WorkerClientConfig, reports: GroupReports
+        self,
+        config: ExpandedConfig,
+        worker: WorkerClientConfig,
+        reports: GroupReports,
+        activities: TaskActivities | None = None,
     ) -> None:
+        """`reports` gets what became of each offset, `activities` what the task has written."""
         self._originals = dict(config)
         self._config = parsed = MirrorCheckpointConfig.parse(config)
         self._groups = assigned_groups(config)
         self._reports = reports
         self._topic = parsed.checkpoints_topic.name
         self._clients = clients = CheckpointClients.create(parsed, worker)
-        self._record_offsets = CheckpointAndHeartbeatOffsets(parsed.shared.name, config, worker)
+        self._activities = activities or TaskActivities()
+        self._activity = self._activities.start(
+            parsed.shared.name, int(config.get(TASK_INDEX, "0"))
+        )
+        self._record_offsets = CheckpointAndHeartbeatOffsets(
+            parsed.shared.name, config, worker, self._activity
+        )
         self._translation = OffsetTranslationTopics(
             TranslationSources(
                 checkpoints=CompactedTopicReader(clients.checkpoints, self._topic),
@@ -155,6 +171,7 @@ class MirrorCheckpointTask:
     def close(self) -> None:
         """Close the connections and remove the reports."""
         self._reports.remove(self._config.shared.name, self._groups)
+        self._activities.end(self._activity)
         self._clients.close()
         self._record_offsets.close()
 
@@ -180,11 +197,13 @@ class MirrorCheckpointTask:
             for g, offsets in self._committed.items()
         }
         self._outcomes = {group: found.outcomes for group, found in rounds.items()}
-        self._pending += [
+        made = [
             (self._key(checkpoint), checkpoint_record(self._topic, checkpoint, listed_at_ms))
             for found in rounds.values()
             for checkpoint in found.checkpoints
         ]
+        self._pending += made
+        self._activity.on_made(len(made))
         self._update_reports()
         self._write()
 
@@ -208,6 +227,7 @@ class MirrorCheckpointTask:
                 [Record(0, record.timestamp_ms, *record.record) for _, record in batch],
             )
             del self._pending[:MAX_BATCH_RECORDS]
+            self._activity.on_written(len(batch))
             self._written_topics = frozenset({self._topic})
             self._measure(batch)
             self._record_offsets.save([record for _, record in batch])

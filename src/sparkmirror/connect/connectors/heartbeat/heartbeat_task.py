@@ -13,6 +13,7 @@ from sparkmirror.connect.connectors.shared.checkpoint_and_heartbeat_offsets impo
     CheckpointAndHeartbeatOffsets,
 )
 from sparkmirror.connect.connectors.shared.scheduler import MIN_INTERVAL_S
+from sparkmirror.connect.connectors.shared.task_activity import TaskActivities
 from sparkmirror.connect.connectors.shared.worker_client_config import WorkerClientConfig
 from sparkmirror.mirror.connect_topics.source_record import heartbeat_record
 from sparkmirror.mirror.offsets.records import Heartbeat
@@ -25,7 +26,13 @@ from sparkmirror.wire.protocol.synchronous.synchronous_produce import append_rec
 class MirrorHeartbeatTask:
     """The connector's only task. Runs as a thread of the worker (`shared.thread_tasks`)."""
 
-    def __init__(self, config: ExpandedConfig, worker: WorkerClientConfig) -> None:
+    def __init__(
+        self,
+        config: ExpandedConfig,
+        worker: WorkerClientConfig,
+        activities: TaskActivities | None = None,
+    ) -> None:
+        """`activities` gets what the task has written."""
         self._config = MirrorHeartbeatConfig.parse(config)
         self._interval_s = max(self._config.emit_heartbeats_s or 0.0, MIN_INTERVAL_S)
         self._topic = self._config.heartbeats_topic.name
@@ -35,7 +42,12 @@ class MirrorHeartbeatTask:
             worker.producer_properties(config),
             file_prefix=WORKER_PRODUCER_PREFIX,
         ).new_router(f"connector-producer-{shared.name}-0")
-        self._record_offsets = CheckpointAndHeartbeatOffsets(shared.name, config, worker)
+        self._activities = activities or TaskActivities()
+        self._activity = self._activities.start(shared.name, 0)
+        self._activity.on_heartbeat(time.time())
+        self._record_offsets = CheckpointAndHeartbeatOffsets(
+            shared.name, config, worker, self._activity
+        )
         self._written_topics: frozenset[str] = frozenset()
         self._next_heartbeat_at = time.monotonic() + self._interval_s
 
@@ -57,6 +69,9 @@ class MirrorHeartbeatTask:
             TopicPartition(heartbeat.topic, heartbeat.partition),
             [Record(0, heartbeat.timestamp_ms, *heartbeat.record)],
         )
+        self._activity.on_made(1)
+        self._activity.on_written(1)
+        self._activity.on_heartbeat(time.time())
         self._next_heartbeat_at = max(self._next_heartbeat_at + self._interval_s, time.monotonic())
         self._written_topics = frozenset({self._topic})
         self._record_offsets.save([heartbeat])
@@ -83,5 +98,6 @@ class MirrorHeartbeatTask:
 
     def close(self) -> None:
         """Close the connections."""
+        self._activities.end(self._activity)
         self._router.close()
         self._record_offsets.close()

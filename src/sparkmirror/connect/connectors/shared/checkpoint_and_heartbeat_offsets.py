@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable, Mapping
 
 from sparkmirror.cluster.access import ClusterAccess
+from sparkmirror.connect.connectors.shared.task_activity import TaskActivity
 from sparkmirror.connect.connectors.shared.worker_client_config import WorkerClientConfig
 from sparkmirror.mirror.connect_topics.connect_offsets import StoredOffset, offset_key
 from sparkmirror.mirror.connect_topics.source_record import SourceRecord
@@ -20,12 +21,18 @@ class CheckpointAndHeartbeatOffsets:
     """The offsets of one task's records. Belongs to the thread of its task."""
 
     def __init__(
-        self, connector: str, config: Mapping[str, str], worker: WorkerClientConfig
+        self,
+        connector: str,
+        config: Mapping[str, str],
+        worker: WorkerClientConfig,
+        activity: TaskActivity,
     ) -> None:
+        """`activity` gets how long each write takes."""
         access = ClusterAccess.from_properties("worker", worker.offsets_client_properties(config))
         self.router = access.new_router()
         self._topic = OffsetsTopic(self.router, worker.offsets_topic(config))
         self._connector = connector
+        self._activity = activity
         self._saved: set[bytes] = set()
         self._unsaved: dict[bytes, StoredOffset] = {}
 
@@ -47,7 +54,8 @@ class CheckpointAndHeartbeatOffsets:
     def save_unsaved(self) -> None:
         """Write the offsets that could not be written before. Raises a ClusterError."""
         if self._unsaved:
-            self._topic.save(self._unsaved.values(), now_ms=time.time_ns() // 1_000_000)
+            with self._activity.measure_commit():
+                self._topic.save(self._unsaved.values(), now_ms=time.time_ns() // 1_000_000)
             self._saved |= self._unsaved.keys()
             self._unsaved.clear()
 

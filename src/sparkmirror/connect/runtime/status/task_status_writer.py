@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from sparkmirror.connect.runtime.status.startup_counts import StartupCounts
 from sparkmirror.connect.runtime.status.status_writer import StatusWriter
+from sparkmirror.connect.runtime.status.task_state_times import TaskStateTimes
 from sparkmirror.copy.partition_problems_by_cause import same_causes
 from sparkmirror.mirror.connect_topics.connect_statuses import LifecycleState
 
@@ -51,6 +52,7 @@ class TaskStatusWriter:
         self._states: defaultdict[str, _TaskStates] = defaultdict(_TaskStates)
         self._is_stopping = False
         self.startups = StartupCounts()
+        self.state_times = TaskStateTimes()
 
     def stop(self) -> None:
         """Keep the statuses from now on: the worker shuts down, and tasks only stop."""
@@ -113,6 +115,8 @@ class TaskStatusWriter:
         states = self._states[name]
         if count != states.count:
             self._statuses.remove_tasks(name, range(count, max(states.count or 0, count)))
+        for task in states.own.difference(own):
+            self.state_times.on_state(name, task, LifecycleState.UNASSIGNED)
         states.count, states.own = count, frozenset(own)
         states.running = {task: text for task, text in states.running.items() if task in own}
 
@@ -121,6 +125,7 @@ class TaskStatusWriter:
         states = self._states.pop(name, _TaskStates())
         for task in states.own:
             self.startups.on_stopped((name, task))
+            self.state_times.on_state(name, task, LifecycleState.UNASSIGNED)
         if self._is_deleted(name) and not self._is_stopping:
             self._statuses.remove_topics(name)
             self._statuses.remove_tasks(name, range(0))
@@ -138,4 +143,5 @@ class TaskStatusWriter:
         states = self._states[name]
         states.restarting.discard(task)
         states.running.pop(task, None)
+        self.state_times.on_state(name, task, state)
         self._statuses.put_task(name, task, state, trace, has_started=has_started)

@@ -1,0 +1,1 @@
+"""The names that rule sets give Kafka's MBeans, and the MBeans that have no figures here."""

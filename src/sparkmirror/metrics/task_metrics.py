@@ -1,0 +1,108 @@
+"""Connect's metrics of one task, with the names of Strimzi's rules for the JMX exporter.
+
+All tasks of the three connectors have them. What a task cannot know is in `absent_metrics`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sparkmirror.metrics.definition import MetricDefinition, MetricType
+
+_TASK: Final = ("connector", "task")
+
+
+def _gauge(name: str, doc: str) -> MetricDefinition:
+    return MetricDefinition(name=f"kafka_connect_{name}", doc=doc, labels=_TASK)
+
+
+def _total(name: str, doc: str) -> MetricDefinition:
+    return MetricDefinition(
+        name=f"kafka_connect_{name}_total", doc=doc, labels=_TASK, type=MetricType.COUNTER
+    )
+
+
+# -- what is copied ------------------------------------------------------------------------------
+
+SOURCE_RECORD_POLL: Final = _total(
+    "source_task_source_record_poll",
+    "Records that a task has fetched, or made itself, since it started.",
+)
+SOURCE_RECORD_POLL_RATE: Final = _gauge(
+    "source_task_source_record_poll_rate", "The same in a second, over the last minute."
+)
+SOURCE_RECORD_WRITE: Final = _total(
+    "source_task_source_record_write",
+    "Records that the target acknowledged, since the worker started.",
+)
+SOURCE_RECORD_WRITE_RATE: Final = _gauge(
+    "source_task_source_record_write_rate", "The same in a second, over the last minute."
+)
+SOURCE_RECORD_ACTIVE: Final = _gauge(
+    "source_task_source_record_active_count", "Records that are fetched and not acknowledged."
+)
+SOURCE_RECORD_ACTIVE_AVG: Final = _gauge(
+    "source_task_source_record_active_count_avg",
+    "The average of this number in the reports of the last minute.",
+)
+SOURCE_RECORD_ACTIVE_MAX: Final = _gauge(
+    "source_task_source_record_active_count_max",
+    "The highest one of these numbers.",
+)
+BATCH_SIZE_AVG: Final = _gauge(
+    "connector_task_batch_size_avg",
+    "Records that a checkpoint or heartbeat task writes at once, on average.",
+)
+BATCH_SIZE_MAX: Final = _gauge("connector_task_batch_size_max", "The most of them.")
+
+# -- source offsets ------------------------------------------------------------------------------
+
+OFFSET_COMMIT_AVG_TIME_MS: Final = _gauge(
+    "connector_task_offset_commit_avg_time_ms",
+    "The average time of writing source offsets. The driver writes those of all its tasks at once.",
+)
+OFFSET_COMMIT_MAX_TIME_MS: Final = _gauge(
+    "connector_task_offset_commit_max_time_ms", "The longest time of writing source offsets."
+)
+OFFSET_COMMIT_SUCCESS: Final = _gauge(
+    "connector_task_offset_commit_success_percentage",
+    "Share of the writes of source offsets that succeeded, from 0 to 1; 0 if there was none.",
+)
+OFFSET_COMMIT_FAILURE: Final = _gauge(
+    "connector_task_offset_commit_failure_percentage",
+    "Share of the writes of source offsets that failed.",
+)
+
+# -- states --------------------------------------------------------------------------------------
+
+RUNNING_RATIO: Final = _gauge(
+    "connector_task_running_ratio", "Share of its time that a task was running, from 0 to 1."
+)
+PAUSE_RATIO: Final = _gauge(
+    "connector_task_pause_ratio", "Share of its time that a task was paused, from 0 to 1."
+)
+
+# -- errors --------------------------------------------------------------------------------------
+
+RECORD_ERRORS: Final = _gauge(
+    "task_error_total_record_errors",
+    "Times that the target or the format of a record stopped a partition of the task.",
+)
+RECORD_FAILURES: Final = _gauge(
+    "task_error_total_record_failures", "The same: no such record is skipped or tried differently."
+)
+LAST_ERROR_TIMESTAMP: Final = _gauge(
+    "task_error_last_error_timestamp",
+    "When that happened last, in milliseconds of Unix time; 0 if never.",
+)
+NEVER_HAPPENS: Final = {
+    attribute: _gauge(f"task_error_{attribute}", f"0: {reason}")
+    for attribute, reason in (
+        ("total_records_skipped", "a task skips no record because of an error."),
+        ("total_retries", "the retries of requests are not those of records."),
+        ("total_errors_logged", "errors.log.enable concerns converters and transformations."),
+        ("deadletterqueue_produce_requests", "source connectors have no dead letter queue."),
+        ("deadletterqueue_produce_failures", "source connectors have no dead letter queue."),
+    )
+}
+"""By attribute: 0 as in Java, where nothing of that happens to a mirror."""
