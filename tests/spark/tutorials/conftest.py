@@ -28,6 +28,8 @@ AWS_CREDENTIALS = {
 }
 EVENT_STREAMS_SOURCE_KEY, EVENT_STREAMS_TARGET_KEY = "985...", "am_..."
 """The API keys that tutorial 003 prints."""
+LONG_WAITS = {"replica.fetch.wait.max.ms": "5000"}
+"""Followers ask leaders less often for records that do not come: idle brokers cost a third less."""
 EVENT_HUBS_CONNECTION_STRING = (
     "Endpoint=sb://namespace.servicebus.windows.net/;SharedAccessKeyName=mm2;SharedAccessKey=a+b/c="
 )
@@ -91,7 +93,9 @@ def single_broker_clusters(
 def two_broker_clusters(reaper: ProcessReaper, lab_directory: Path) -> Iterator[MirroredClusters]:
     """Source and target with two brokers each."""
     specs = [
-        ClusterSpec(name=f"tutorial-two-{name}", brokers=2, fast_start=True)
+        ClusterSpec(
+            name=f"tutorial-two-{name}", brokers=2, fast_start=True, properties=LONG_WAITS
+        )
         for name in ("source", "target")
     ]
     clusters = Cluster.start_all(specs, lab_directory, reaper, log.info)
@@ -113,6 +117,7 @@ def secured_clusters(
             name="tutorial-secured-source",
             brokers=3,
             fast_start=True,
+            properties=LONG_WAITS,
             listeners=(ListenerProtocol.SASL_SSL, ListenerProtocol.SSL),
             users={"token": EVENT_STREAMS_SOURCE_KEY},
         ),
@@ -120,6 +125,7 @@ def secured_clusters(
             name="tutorial-secured-target",
             brokers=3,
             fast_start=True,
+            properties=LONG_WAITS,
             listeners=(ListenerProtocol.SASL_SSL, ListenerProtocol.PLAINTEXT),
             users={
                 "token": EVENT_STREAMS_TARGET_KEY,
