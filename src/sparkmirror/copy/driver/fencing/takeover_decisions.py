@@ -83,12 +83,12 @@ def takeover_events(
 
 def takeover_text(found: Collection[ReconciledPosition]) -> str:
     """Return the text of the event for partitions that were taken over together."""
-    first, *others = found
+    first = next(iter(found))
     appended = sum(one.appended for one in found)
-    if others:
+    if len(found) > 1:
         return (
-            f"the last owners of this and {len(others)} more partitions had appended {appended}"
-            f" records that they did not report; going on behind those ({first.method})"
+            f"the last owners of {len(found)} partitions, this one among them, had appended"
+            f" {appended} records that they did not report; going on behind those ({first.method})"
         )
     return (
         f"the last owner had appended {appended} records that it did not report;"

@@ -359,8 +359,8 @@ def test_without_producer_ids_one_event_counts_the_partitions() -> None:
     (event,) = scene.events.latest()
     assert (event.kind, event.partition) == ("takeover", "t-0")
     assert event.text == (
-        "the last owners of this and 4 more partitions had appended 15 records that they did not"
-        " report; going on behind those (compare)"
+        "the last owners of 5 partitions, this one among them, had appended 15 records that they"
+        " did not report; going on behind those (compare)"
     )
     assert takeover_text([found]) == (
         "the last owner had appended 3 records that it did not report; going on at source offset"
