@@ -8,26 +8,18 @@ import pytest
 
 from sparkmirror.worker.event_hubs_log import log_event_hubs_values
 
+HUBS = {"bootstrap.servers": "my.servicebus.windows.net:9093"}
+SAID = (
+    "backup is Azure Event Hubs: the worker uses session.timeout.ms=30000, because no key sets it"
+    " otherwise"
+)
+
 
 @pytest.mark.parametrize(
     ("worker", "said"),
     [
-        (
-            {"bootstrap.servers": "my.servicebus.windows.net:9093"},
-            [
-                (
-                    "backup is Azure Event Hubs: the worker uses session.timeout.ms=30000, because no"
-                    " key sets it otherwise"
-                )
-            ],
-        ),
-        (
-            {
-                "bootstrap.servers": "my.servicebus.windows.net:9093",
-                "session.timeout.ms": "9000",
-            },
-            [],
-        ),
+        (HUBS, [SAID]),
+        (HUBS | {"session.timeout.ms": "9000"}, []),
         ({"bootstrap.servers": "kafka:9092"}, []),
     ],
     ids=["event-hubs", "set-by-the-user", "kafka"],
