@@ -16,6 +16,7 @@ from sparkmirror.errors import (
     TopicExists,
     TopicMissing,
     TopicRejected,
+    UnsupportedByBroker,
 )
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 
@@ -33,6 +34,7 @@ from sparkmirror.wire.protocol.error_codes import ErrorCode
         (30, NotAuthorized, False),
         (31, NotAuthorized, False),
         (33, NotAuthorized, False),
+        (35, UnsupportedByBroker, False),
         (36, TopicExists, False),
         (37, TopicRejected, False),
         (38, TooFewBrokers, False),

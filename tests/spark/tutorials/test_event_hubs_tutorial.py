@@ -21,6 +21,7 @@ from pathlib import Path
 
 import pytest
 
+from sparkmirror.cluster.admin import Admin
 from sparkmirror.lab.cluster.certificates import CertificateAuthority
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, ListenerProtocol
@@ -105,10 +106,22 @@ def event_hubs(reaper: ProcessReaper, lab_directory: Path, tmp_path: Path) -> It
         broker.remove()
 
 
+@pytest.fixture
+def source(secured_clusters: tuple[Cluster, Cluster]) -> Iterator[Cluster]:
+    """The source with its topics. They are deleted, so that the test can run again."""
+    source = secured_clusters[0]
+    access = source.access(ListenerProtocol.SASL_SSL)
+    for topic in TOPICS:
+        create_topic(access, topic, PARTITIONS, configs={"max.message.bytes": "4000000"})
+    yield source
+    with Admin(access) as admin:
+        admin.delete_topics(TOPICS)
+
+
 def test_image_mirrors_to_event_hubs_with_secrets_of_a_file(
-    secured_clusters: tuple[Cluster, Cluster], event_hubs: EventHubs, tmp_path: Path
+    source: Cluster, event_hubs: EventHubs, tmp_path: Path
 ) -> None:
-    source, service = secured_clusters[0], event_hubs.service
+    service = event_hubs.service
     clusters = _mirrored(source, event_hubs.broker)
     container = tmp_path / "container"
     container.mkdir()
@@ -130,9 +143,6 @@ def test_image_mirrors_to_event_hubs_with_secrets_of_a_file(
     }
     _write_files(tutorial, source.bootstrap_servers(), event_hubs.bootstrap)
     for topic in TOPICS:
-        create_topic(
-            clusters.source.access, topic, PARTITIONS, configs={"max.message.bytes": "4000000"}
-        )
         clusters.write_records(topic, range(RECORDS), PARTITIONS)
     _write_large_batches(clusters.source)
 
