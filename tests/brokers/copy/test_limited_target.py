@@ -284,7 +284,9 @@ def test_a_record_larger_than_a_request_holds_its_partition(
     job = flow.job({topic: 1}, settings=SETTINGS)
     with flow.harness(job) as harness:
         harness.wait_for_snapshot(
-            "the record to be named",
-            lambda seen: "raise its max.request.size" in seen.partitions[str(partition)].reason,
+            "the record to be named, and all before it to be copied",
+            lambda seen: (
+                "raise its max.request.size" in seen.partitions[str(partition)].reason
+                and seen.partitions[str(partition)].position == 10
+            ),
         )
-        assert harness.snapshot.partitions[str(partition)].position == 10
