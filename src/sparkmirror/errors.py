@@ -19,7 +19,7 @@
     │  ├─ UnsupportedByBroker      the broker's version lacks a feature
     │  ├─ CallCancelled            another thread has ended the call
     │  ├─ RequestRefused           any other Kafka error code; has the code
-    │  └─ TopicMissing  TopicRejected  TopicExists  TopicConfigRejected
+    │  └─ TopicMissing  TopicRejected  TopicExists  TopicConfigRejected  TooFewBrokers
     ├─ TasksNotPlanned             a connector does not know the work of its tasks yet
     ├─ TooManyTasks                a connector returned more tasks than `tasks.max` allows
     ├─ LeadershipLost              another worker is the leader of the group now
@@ -236,6 +236,10 @@ class TopicExists(TopicRejected):
 
 class TopicConfigRejected(TopicRejected):
     """The cluster rejected a topic because of one of its configs."""
+
+
+class TooFewBrokers(TopicRejected):
+    """The cluster rejected a topic because it has fewer brokers than the topic has replicas."""
 
 
 class TasksNotPlanned(MirrorError):

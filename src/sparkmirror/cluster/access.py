@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
+from sparkmirror.config.event_hubs import event_hubs_request_timeout_s
 from sparkmirror.errors import ConfigError
 from sparkmirror.security.client_security import SecuritySource
 from sparkmirror.security.reloading_key_stores import ReloadingKeyStores
@@ -24,6 +25,8 @@ class ClusterAccess:
     security: SecuritySource
     file_prefix: str | None = None
     """The prefix of the clients' keys in a worker's file; None if they are not in that file."""
+    request_timeout_s: float | None = None
+    """How long one attempt of a request may take; None: as long as at any other cluster."""
 
     @classmethod
     def from_properties(
@@ -38,6 +41,7 @@ class ClusterAccess:
             bootstrap_servers=tuple(_parse_address(text) for text in servers),
             security=ReloadingKeyStores.from_properties(properties),
             file_prefix=file_prefix,
+            request_timeout_s=event_hubs_request_timeout_s(properties),
         )
 
     @classmethod
@@ -61,6 +65,7 @@ class ClusterAccess:
             security=self.security,
             client_id=client_id,
             file_prefix=self.file_prefix,
+            request_timeout_s=self.request_timeout_s,
         )
 
 

@@ -11,6 +11,7 @@ from sparkmirror.backoff import Backoff
 from sparkmirror.errors import (
     ClusterError,
     RequestRefused,
+    TooFewBrokers,
     TopicConfigRejected,
     TopicExists,
     TopicMissing,
@@ -159,6 +160,7 @@ def _partition_info(partition: _Partition) -> TopicPartitionInfo:
 _REJECTIONS: Mapping[ErrorCode, type[TopicRejected]] = {
     ErrorCode.TOPIC_ALREADY_EXISTS: TopicExists,
     ErrorCode.INVALID_CONFIG: TopicConfigRejected,
+    ErrorCode.INVALID_REPLICATION_FACTOR: TooFewBrokers,
 }
 
 
@@ -167,8 +169,8 @@ def topic_error(
 ) -> ClusterError:
     """Return the error for a code that a broker gave for a topic.
 
-    TOPIC_ALREADY_EXISTS becomes TopicExists, INVALID_CONFIG TopicConfigRejected, a code without a
-    class of its own TopicRejected.
+    TOPIC_ALREADY_EXISTS becomes TopicExists, INVALID_CONFIG TopicConfigRejected,
+    INVALID_REPLICATION_FACTOR TooFewBrokers, a code without a class of its own TopicRejected.
     """
     error = error_for_code(cluster, api, code, f"{topic}: {message}" if message else topic)
     if isinstance(error, RequestRefused):

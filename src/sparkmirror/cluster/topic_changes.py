@@ -32,7 +32,7 @@ from sparkmirror.wire.protocol.kafka_python_messages import (
     DeleteTopicsResponse,
 )
 
-CREATE_TOPICS = Api(CreateTopicsRequest, CreateTopicsResponse, range(3, 8))
+CREATE_TOPICS = Api(CreateTopicsRequest, CreateTopicsResponse, range(2, 8))
 CREATE_PARTITIONS = Api(CreatePartitionsRequest, CreatePartitionsResponse, range(1, 4))
 DELETE_TOPICS = Api(DeleteTopicsRequest, DeleteTopicsResponse, range(3, 7))
 BROKER_TIMEOUT_MS = 6_000

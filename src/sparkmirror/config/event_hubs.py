@@ -1,9 +1,15 @@
-"""What the producer of records uses for Azure Event Hubs where no key says otherwise.
+"""What clients of Azure Event Hubs use where no key says otherwise. Pure.
 
-Event Hubs closes the connection on a request of more than 1,046,528 bytes. Which codecs it accepts
-depends on its tier, so records are sent without compression unless `compression.type` names one.
+    max.request.size      producer of records   Event Hubs closes the connection on a request of
+                                                more than 1,046,528 bytes
+    compression.type      producer of records   which codecs it accepts depends on its tier
+    request.timeout.ms    producer of records   it may work on a request for 20 seconds and longer;
+                                                what is given up sooner may be appended later
+    session.timeout.ms    the worker's group    its answers to heartbeats may be late
 
-Pure.
+The other requests of a worker and its connectors have a time limit of their own, longer there than
+elsewhere (`event_hubs_request_timeout_s`). Neither `connections.max.idle.ms` nor
+`metadata.max.age.ms` is needed: docs/delivery.md says why.
 """
 
 from __future__ import annotations
@@ -15,10 +21,15 @@ from sparkmirror.config.notices import Notice, NoticeKind
 
 MAX_REQUEST_SIZE: Final = "max.request.size"
 COMPRESSION_TYPE: Final = "compression.type"
+REQUEST_TIMEOUT: Final = "request.timeout.ms"
+SESSION_TIMEOUT: Final = "session.timeout.ms"
 EVENT_HUBS_DEFAULTS: Final[Mapping[str, str]] = {
     MAX_REQUEST_SIZE: "1000000",
     COMPRESSION_TYPE: "none",
+    REQUEST_TIMEOUT: "60000",
 }
+EVENT_HUBS_WORKER_DEFAULTS: Final[Mapping[str, str]] = {SESSION_TIMEOUT: "30000"}
+_REQUEST_TIMEOUT_S: Final = 60.0
 
 _BOOTSTRAP_SERVERS: Final = "bootstrap.servers"
 _DOMAINS: Final = (
@@ -29,9 +40,9 @@ _DOMAINS: Final = (
 """The domains of the public cloud, of Azure in China, and of Azure Government."""
 
 
-def is_event_hubs(producer: Mapping[str, str]) -> bool:
-    """Whether the bootstrap servers of a producer are those of Event Hubs."""
-    servers = producer.get(_BOOTSTRAP_SERVERS, "").split(",")
+def is_event_hubs(client: Mapping[str, str]) -> bool:
+    """Whether the bootstrap servers of a client are those of Event Hubs."""
+    servers = client.get(_BOOTSTRAP_SERVERS, "").split(",")
     hosts = [server.strip().rpartition(":")[0].lower() for server in servers if server.strip()]
     return bool(hosts) and all(host.endswith(_DOMAINS) for host in hosts)
 
@@ -43,19 +54,42 @@ def event_hubs_defaults(producer: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in EVENT_HUBS_DEFAULTS.items() if key not in producer}
 
 
-def event_hubs_notice(producer: Mapping[str, str], key: str, line: int | None) -> Notice | None:
-    """Return the notice about these values; None if there are none.
+def event_hubs_worker_defaults(worker: Mapping[str, str]) -> dict[str, str]:
+    """Return the values that the properties of a worker lack; empty for other services."""
+    if not is_event_hubs(worker):
+        return {}
+    return {key: value for key, value in EVENT_HUBS_WORKER_DEFAULTS.items() if key not in worker}
+
+
+def event_hubs_request_timeout_s(client: Mapping[str, str]) -> float | None:
+    """Return how long one request of a client may take; None for other services."""
+    return _REQUEST_TIMEOUT_S if is_event_hubs(client) else None
+
+
+def event_hubs_notice(
+    producer: Mapping[str, str], worker: Mapping[str, str], key: str, line: int | None
+) -> Notice | None:
+    """Return the notice about the values of a worker and its producer; None if there are none.
 
     `key` and `line` are those of the bootstrap servers.
     """
-    applied = event_hubs_defaults(producer)
-    if not applied:
+    users = {
+        "the producer of records": event_hubs_defaults(producer),
+        "the worker": event_hubs_worker_defaults(worker),
+    }
+    parts = [f"{user} uses {_and_list(values)}" for user, values in users.items() if values]
+    if not parts:
         return None
-    values = " and ".join(f"{name}={value}" for name, value in applied.items())
+    is_one = sum(map(len, users.values())) == 1
     return Notice(
         kind=NoticeKind.EVENT_HUBS,
-        message=f"names Azure Event Hubs: the producer of records uses {values}, because no key"
-        f" sets {'them' if len(applied) > 1 else 'it'}",
+        message=f"names Azure Event Hubs: {', '.join(parts)}, because no key sets"
+        f" {'it' if is_one else 'them'}",
         key=key,
         line=line,
     )
+
+
+def _and_list(values: Mapping[str, str]) -> str:
+    *first, last = (f"{name}={value}" for name, value in values.items())
+    return f"{', '.join(first)} and {last}" if first else last

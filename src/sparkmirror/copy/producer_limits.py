@@ -1,7 +1,8 @@
 """What the properties of the target's producer say about its requests. Pure.
 
-    max.request.size    the largest Produce request, as sent
-    compression.type    the codec of a batch whose own codec the target refuses; without it, none
+    max.request.size      the largest Produce request, as sent
+    compression.type      the codec of a batch whose own codec the target refuses; without it, none
+    request.timeout.ms    how long the target may take for a Produce request
 
 Other batches keep the codec of the source. Event Hubs has values of its own
 (`config.event_hubs`): there a batch keeps its codec only if `compression.type` names the codec.
@@ -16,6 +17,7 @@ from typing import Self
 from sparkmirror.config.event_hubs import (
     COMPRESSION_TYPE,
     MAX_REQUEST_SIZE,
+    REQUEST_TIMEOUT,
     event_hubs_defaults,
     is_event_hubs,
 )
@@ -35,6 +37,8 @@ class ProducerLimits:
     codecs: frozenset[CompressionType] = ALL_CODECS
     """The codecs that a batch of the source may keep."""
     fallback_codec: CompressionType = CompressionType.NONE
+    request_timeout_s: float | None = None
+    """None: as long as a task waits without this key."""
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> Self:
@@ -49,6 +53,7 @@ class ProducerLimits:
                 else ALL_CODECS
             ),
             fallback_codec=fallback,
+            request_timeout_s=_seconds(values.get(REQUEST_TIMEOUT, "")),
         )
 
     def without(self, codec: CompressionType) -> Self:
@@ -70,11 +75,18 @@ class ProducerLimits:
 
 
 def _size(text: str) -> int:
-    if not text:
-        return UNLIMITED_BYTES
+    return min(_whole_number(MAX_REQUEST_SIZE, text), UNLIMITED_BYTES) if text else UNLIMITED_BYTES
+
+
+def _seconds(text: str) -> float | None:
+    """Return a time limit. 0 would let no request end, so it counts as no limit of the user's."""
+    return (_whole_number(REQUEST_TIMEOUT, text) / 1000 or None) if text else None
+
+
+def _whole_number(key: str, text: str) -> int:
     if not text.strip().isdecimal():
-        raise ConfigError.of(MAX_REQUEST_SIZE, f"{MAX_REQUEST_SIZE} {text} is not a whole number")
-    return min(int(text), UNLIMITED_BYTES)
+        raise ConfigError.of(key, f"{key} {text} is not a whole number")
+    return int(text)
 
 
 def _codec(text: str) -> CompressionType:

@@ -38,7 +38,8 @@ class CopySettings:
     fetch_timeout_s: float = 10.0
     """A source broker that does not answer a fetch for so long loses its connection."""
     produce_timeout_s: float = 15.0
-    """A target broker that does not answer a produce request for so long loses its connection."""
+    """A target broker that does not answer a produce request for so long loses its connection,
+    unless `request.timeout.ms` of the target's producer says otherwise."""
     report_interval_s: float = 1.0
     lease_timeout_s: float = 15.0
     """A task whose reports the driver does not acknowledge for so long stops copying."""

@@ -18,7 +18,7 @@ from sparkmirror.errors import (
     ClusterTimeout,
     ConfigError,
     NotAuthorized,
-    TopicConfigRejected,
+    TooFewBrokers,
     TopicExists,
     TopicMissing,
     TopicRejected,
@@ -63,7 +63,6 @@ def _create_topic(
     admin: Admin, topic: StorageTopic, broker_wait_s: float, new_topic_wait_s: float
 ) -> TopicDescription | None:
     """Create the topic. Return its description if another worker may have just created it."""
-    _wait_for_brokers(admin, topic, broker_wait_s)
     new = NewTopic(
         name=topic.name,
         partitions=topic.partitions,
@@ -71,7 +70,11 @@ def _create_topic(
         configs=topic.configs(),
     )
     try:
-        is_created = _create_with_configs_or_without(admin, new)
+        try:
+            is_created = _create_with_configs_or_without(admin, new)
+        except TooFewBrokers:
+            _wait_for_brokers(admin, topic, broker_wait_s)
+            is_created = _create_with_configs_or_without(admin, new)
     except NotAuthorized as error:
         log.warning(
             "Not authorized to create topic '%s': %s. Assuming that it exists", topic.name, error
@@ -96,10 +99,15 @@ def _create_topic(
 
 
 def _create_with_configs_or_without(admin: Admin, new: NewTopic) -> bool:
-    """Create a topic; without its configs if the cluster rejects them and can alter none."""
+    """Create a topic; without its configs if the cluster rejects it and can alter no configs.
+
+    Such a service need not say that it rejects the topic because of the configs.
+    """
     try:
         return admin.create_topic(new)
-    except TopicConfigRejected as error:
+    except (TopicExists, TooFewBrokers):
+        raise
+    except TopicRejected as error:
         if admin.can_alter_configs():
             raise
         log.warning(
@@ -126,7 +134,10 @@ def _await_existing_topic(admin: Admin, topic: StorageTopic, wait_s: float) -> T
 
 
 def _wait_for_brokers(admin: Admin, topic: StorageTopic, timeout_s: float) -> None:
-    """Wait until there are as many brokers as replicas: the cluster may be starting."""
+    """Wait until there are as many brokers as replicas: the cluster may be starting.
+
+    Only after a refusal: Event Hubs is one broker to its clients and has replicas all the same.
+    """
     deadline = time.monotonic() + timeout_s
     replicas, logged = topic.replication_factor, False
     while (brokers := _count_brokers(admin)) < replicas:

@@ -34,6 +34,7 @@ from sparkmirror.worker.connector_wiring import (
     fence_producers,
     spark_applications,
 )
+from sparkmirror.worker.event_hubs_log import log_event_hubs_values
 from sparkmirror.worker.group.group_settings import WorkerGroupSettings
 from sparkmirror.worker.group.membership_expiry import membership_of
 from sparkmirror.worker.group.spark_prestart import SparkPrestart, count_divided_tasks
@@ -72,6 +73,7 @@ class ConnectWorker:
         self._applications = spark_applications(spark, log_levels)
         reloaded = ReloadedProperties(lambda: file.expand().values)
         access = ClusterAccess.reloading("the worker's cluster", reloaded.latest)
+        log_event_hubs_values(access.cluster, properties)
         self._worker_info = WorkerInfoProvider(access)
         monitor = WorkerMonitor()
         flow_monitor = monitor.for_flow(metrics=MetricsSettings.from_properties(properties))

@@ -49,6 +49,7 @@ from sparkmirror.worker.connector_wiring import (
     fence_producers,
     spark_applications,
 )
+from sparkmirror.worker.event_hubs_log import log_event_hubs_values
 from sparkmirror.worker.flow_connectors import (
     CONNECTOR_ORDER,
     configure_connectors,
@@ -117,6 +118,7 @@ class FlowHerder:
         properties = file.worker_config(flow)
         reloaded = ReloadedProperties(lambda: file.worker_config(flow))
         access = ClusterAccess.reloading(flow.target, reloaded.latest)
+        log_event_hubs_values(access.cluster, properties)
         config = DISTRIBUTED.parse(properties)
         settings = WorkerSettings.from_config(
             config, worker_id, plugin_modules=shared.plugin_modules

@@ -65,6 +65,7 @@ def running_service(start_module_cluster: StartCluster) -> Iterator[LimitedServi
 def service(running_service: LimitedService) -> Iterator[LimitedService]:
     """The service with the limits of Event Hubs, and with its counts at 0."""
     running_service.limits = EVENT_HUBS
+    running_service.cut_connections()  # those of the test before have the versions of its limits
     running_service.reset_counts()
     yield running_service
     assert running_service.closed_for_absent_api == 0, "an API was requested that is not listed"

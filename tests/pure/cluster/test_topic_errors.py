@@ -11,10 +11,12 @@ from sparkmirror.errors import (
     ClusterTimeout,
     ClusterUnavailable,
     NotAuthorized,
+    TooFewBrokers,
     TopicConfigRejected,
     TopicExists,
     TopicMissing,
     TopicRejected,
+    UnsupportedByBroker,
 )
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 
@@ -32,9 +34,10 @@ from sparkmirror.wire.protocol.error_codes import ErrorCode
         (30, NotAuthorized, False),
         (31, NotAuthorized, False),
         (33, NotAuthorized, False),
+        (35, UnsupportedByBroker, False),
         (36, TopicExists, False),
         (37, TopicRejected, False),
-        (38, TopicRejected, False),
+        (38, TooFewBrokers, False),
         (39, TopicRejected, False),
         (40, TopicConfigRejected, False),
         (41, ClusterUnavailable, True),

@@ -47,7 +47,7 @@ def _initialised(broker: FakeBroker) -> InitProducerIdResponse:
 @contextmanager
 def served(limits: ServiceLimits) -> Iterator[tuple[LimitedService, BrokerConnection]]:
     answers = {PRODUCE: _produced, INIT: _initialised}
-    ranges = {0: (3, 9), 18: (0, 4), 22: (0, 5)}
+    ranges = {0: (3, 9), 18: (0, 4), 22: (0, 5)}  # Produce, ApiVersions, InitProducerId
     with (
         answering_broker(answers, ranges=ranges) as broker,
         LimitedService(limits) as service,
@@ -75,6 +75,17 @@ def test_an_absent_api_is_not_listed() -> None:
         assert connection.api_versions.supports(PRODUCE)
         with pytest.raises(UnsupportedByBroker):
             connection.call(INIT_PRODUCER_ID, InitProducerIdRequest(transactional_id=None))
+
+
+def test_a_high_version_is_not_listed_and_closes_the_connection() -> None:
+    with served(EVENT_HUBS) as (service, connection):
+        assert connection.api_versions.ranges[PRODUCE] == (3, 7)
+        _produce(connection, _batch(CompressionType.NONE))
+        assert service.closed_for_absent_api == 0
+        batch = OutgoingBatch("t", 0, [_batch(CompressionType.NONE)])
+        with pytest.raises(ClusterError):
+            connection.send_and_wait(produce_request(8, [batch], timeout_ms=1000), 20)
+        assert service.closed_for_absent_api == 1
 
 
 def test_a_listed_api_may_be_refused() -> None:

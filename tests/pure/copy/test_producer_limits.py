@@ -28,8 +28,9 @@ def test_without_keys_nothing_is_limited() -> None:
 
 def test_the_keys_are_read() -> None:
     limits = ProducerLimits.from_properties(
-        {"max.request.size": "5000", "compression.type": "gzip"}
+        {"max.request.size": "5000", "compression.type": "gzip", "request.timeout.ms": "2500"}
     )
+    assert limits.request_timeout_s == 2.5
     assert (limits.max_request_size, limits.fallback_codec) == (5000, GZIP)
     assert limits.codecs == ALL_CODECS, "a batch keeps the codec of the source"
     assert 4000 < limits.max_produce_bytes("t", "client") < 5000
@@ -38,6 +39,7 @@ def test_the_keys_are_read() -> None:
 def test_event_hubs_has_values_of_its_own() -> None:
     limits = ProducerLimits.from_properties(EVENT_HUBS)
     assert (limits.max_request_size, limits.codecs) == (1_000_000, frozenset({NONE}))
+    assert limits.request_timeout_s == 60.0
     chosen = ProducerLimits.from_properties(
         EVENT_HUBS | {"max.request.size": "900000", "compression.type": "gzip"}
     )
@@ -46,7 +48,12 @@ def test_event_hubs_has_values_of_its_own() -> None:
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("max.request.size", "1 MB"), ("max.request.size", "-1"), ("compression.type", "rar")],
+    [
+        ("max.request.size", "1 MB"),
+        ("max.request.size", "-1"),
+        ("compression.type", "rar"),
+        ("request.timeout.ms", "1 s"),
+    ],
 )
 def test_a_malformed_value_is_refused(key: str, value: str) -> None:
     with pytest.raises(ConfigError, match=f"{key} {value} is"):

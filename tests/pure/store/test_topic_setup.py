@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 import pytest
 
@@ -13,6 +14,7 @@ from sparkmirror.errors import (
     ClusterError,
     ClusterTimeout,
     ConfigError,
+    TooFewBrokers,
     TopicConfigRejected,
     TopicExists,
     TopicMissing,
@@ -66,6 +68,9 @@ class RacingAdmin(Admin):
         if not found:
             raise TopicMissing("west", f"there is no topic {name}; create it")
         return found[name]
+
+    def can_alter_configs(self) -> bool:
+        return True
 
     def create_topic(self, topic: NewTopic) -> bool:
         if self.loses_response:
@@ -123,13 +128,14 @@ class ServiceAdmin(RacingAdmin):
         self.alters_configs = alters_configs
         self.describes_configs = True
         self.created: list[NewTopic] = []
+        self.config_rejection: TopicRejected = TopicConfigRejected("west", "INVALID_CONFIG")
 
     def can_alter_configs(self) -> bool:
         return self.alters_configs
 
     def create_topic(self, topic: NewTopic) -> bool:
         if topic.configs:
-            raise TopicConfigRejected("west", "INVALID_CONFIG")
+            raise self.config_rejection
         self.created.append(topic)
         return True
 
@@ -142,10 +148,16 @@ class ServiceAdmin(RacingAdmin):
         return dict.fromkeys(names, (policy,))
 
 
+@pytest.mark.parametrize(
+    "rejection",
+    [TopicConfigRejected("west", "INVALID_CONFIG"), TopicRejected("west", "INVALID_REQUEST")],
+    ids=str,
+)
 def test_a_service_that_rejects_compaction_gets_the_topic_without_it_and_a_warning(
-    caplog: pytest.LogCaptureFixture,
+    caplog: pytest.LogCaptureFixture, rejection: TopicRejected
 ) -> None:
     admin = ServiceAdmin(unknown_for=1)
+    admin.config_rejection = rejection
     create_or_verify_topic(admin, TOPIC)
     assert [topic.configs for topic in admin.created] == [{}]
     assert "connect-configs is created without cleanup.policy=compact" in caplog.text
@@ -172,3 +184,36 @@ def test_a_service_that_describes_no_configs_is_a_warning(
     admin.describes_configs = False
     create_or_verify_topic(admin, TOPIC)
     assert "Could not verify that topic connect-configs is compacted" in caplog.text
+
+
+class StartingAdmin(RacingAdmin):
+    """A cluster with one broker. It rejects more replicas, unless it has replicas of its own."""
+
+    def __init__(self, *, rejections: int) -> None:
+        super().__init__(unknown_for=10**9)
+        self.rejections = rejections
+        self.requests = 0
+
+    def create_topic(self, topic: NewTopic) -> bool:
+        self.requests += 1
+        if self.requests <= self.rejections:
+            raise TooFewBrokers("west", "INVALID_REPLICATION_FACTOR")
+        return True
+
+
+def test_a_service_that_is_one_broker_may_accept_more_replicas() -> None:
+    admin = StartingAdmin(rejections=0)
+    create_or_verify_topic(admin, replace(TOPIC, replication_factor=3), broker_wait_s=0.0)
+    assert admin.requests == 1
+
+
+def test_a_cluster_that_starts_gets_the_topic_when_it_has_its_brokers(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    counts = iter([1, 2, 3])
+    monkeypatch.setattr(topic_setup, "_count_brokers", lambda _: next(counts))
+    monkeypatch.setattr(topic_setup, "POLL_INTERVAL_S", 0.0)
+    admin = StartingAdmin(rejections=1)
+    create_or_verify_topic(admin, replace(TOPIC, replication_factor=3), broker_wait_s=50.0)
+    assert admin.requests == 2
+    assert "needs 3 brokers for its replicas, but there are 1. Waiting" in caplog.text

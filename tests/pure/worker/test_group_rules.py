@@ -51,6 +51,20 @@ def test_keys_of_the_file_are_obeyed_also_with_connects_defaults() -> None:
 
 
 @pytest.mark.parametrize(
+    ("servers", "more", "session_timeout_ms"),
+    [
+        ("my.servicebus.windows.net:9093", {}, 30_000),
+        ("my.servicebus.windows.net:9093", {"session_timeout_ms": "10000"}, 10_000),
+        ("kafka:9092", {}, 10_000),
+    ],
+)
+def test_members_of_a_group_at_event_hubs_have_more_time(
+    servers: str, more: dict[str, str], session_timeout_ms: int
+) -> None:
+    assert settings(bootstrap_servers=servers, **more).session_timeout_ms == session_timeout_ms
+
+
+@pytest.mark.parametrize(
     ("worker_master", "connector", "expected"),
     [
         ("", SOURCE, False),

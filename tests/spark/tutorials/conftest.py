@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -144,9 +144,9 @@ def authority_of(cluster: Cluster) -> CertificateAuthority:
     return CertificateAuthority(cluster.directory / "tls")
 
 
-def write_system_authorities(file: Path, clusters: tuple[Cluster, ...]) -> None:
+def write_system_authorities(file: Path, authorities: Iterable[CertificateAuthority]) -> None:
     """Write the authorities that this computer trusts: those of public clouds in a tutorial."""
-    texts = [authority_of(cluster).ca_certificate.read_text("ascii") for cluster in clusters]
+    texts = [authority.ca_certificate.read_text("ascii") for authority in authorities]
     file.write_text("".join(texts), "ascii")
 
 

@@ -84,7 +84,7 @@ class EventStreams:
         (home / "produceToStrimzi.sh").symlink_to(home / "own" / "produceToStrimzi.sh")
         (home / "SendProductToKafka.py").symlink_to(home / "own" / "send_products.py")
         authorities = directory / "authorities.pem"
-        write_system_authorities(authorities, clusters)
+        write_system_authorities(authorities, map(authority_of, clusters))
         certificate = cluster / "secrets" / "my-cluster-cluster-ca-cert" / "ca.crt"
         certificate.parent.mkdir(parents=True)
         certificate.write_bytes(authority_of(source).ca_certificate.read_bytes())

@@ -10,10 +10,9 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.support.start_module import start_module_environment
+
 CLOCK_SKEW_VARIABLE = "TESTS_CLOCK_AHEAD_MS"
-ROOT = Path(__file__).parents[3]
-START_MODULE = "sitecustomize.py"
-"""Python imports it at the start of every process."""
 
 
 def skewed_program_environment(ahead_ms: int, directory: Path) -> Mapping[str, str]:
@@ -21,16 +20,9 @@ def skewed_program_environment(ahead_ms: int, directory: Path) -> Mapping[str, s
 
     `directory` gets a module that Python imports at each start.
     """
-    directory.mkdir(parents=True, exist_ok=True)
-    (directory / START_MODULE).write_text(
-        "from tests.support.copy.clock_skew import apply_clock_skew\n\napply_clock_skew()\n"
+    return start_module_environment(
+        directory, __name__, apply_clock_skew.__name__, {CLOCK_SKEW_VARIABLE: str(ahead_ms)}
     )
-    path = [str(directory), str(ROOT), os.environ.get("PYTHONPATH", "")]
-    return {
-        **os.environ,
-        CLOCK_SKEW_VARIABLE: str(ahead_ms),
-        "PYTHONPATH": os.pathsep.join(filter(None, path)),
-    }
 
 
 def apply_clock_skew() -> None:

@@ -51,6 +51,10 @@ class InMemoryCluster(Admin):
         hidden = self.unauthorized_topics.intersection(names)
         return {name: NotAuthorized(self.cluster, f"{name} is hidden") for name in sorted(hidden)}
 
+    def can_alter_configs(self) -> bool:
+        """As Apache Kafka."""
+        return True
+
     def create_topics(self, topics: Sequence[NewTopic]) -> TopicChangesResult:
         self._check_available()
         self.created += topics

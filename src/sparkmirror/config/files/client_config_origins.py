@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from sparkmirror.config.client_configs import (
     BOOTSTRAP_SERVERS,
     DEFAULT_CONSUMER_CONFIG,
@@ -14,7 +16,7 @@ from sparkmirror.config.client_configs import (
     ConnectorClient,
 )
 from sparkmirror.config.definition.override_policy import PRODUCER_OVERRIDE_PREFIX
-from sparkmirror.config.event_hubs import event_hubs_defaults
+from sparkmirror.config.event_hubs import event_hubs_defaults, event_hubs_worker_defaults
 from sparkmirror.config.files.provenance import (
     CandidateValue,
     ConfigOrigin,
@@ -22,6 +24,9 @@ from sparkmirror.config.files.provenance import (
     PrecedenceRule,
 )
 from sparkmirror.config.tables.client.common_client_configs import CLIENT_SECURITY_NAMES
+
+Expand = Callable[[Mapping[str, str]], Mapping[str, str]]
+"""Returns properties with the values of their placeholders, where these can be read."""
 
 
 def client_layers(connector: LayeredConfig, client: ConnectorClient) -> LayeredConfig:
@@ -40,16 +45,36 @@ def client_layers(connector: LayeredConfig, client: ConnectorClient) -> LayeredC
     return layers
 
 
-def worker_producer_layers(worker: LayeredConfig, connector: LayeredConfig) -> LayeredConfig:
-    """The properties of the worker's producer for one connector, from both compiled configs."""
+def worker_producer_layers(
+    worker: LayeredConfig, connector: LayeredConfig, expand: Expand = dict
+) -> LayeredConfig:
+    """The properties of the worker's producer for one connector, from both compiled configs.
+
+    Without `expand`, bootstrap servers that are a placeholder are not those of Event Hubs.
+    """
     layers = LayeredConfig()
     _override(layers, BOOTSTRAP_SERVERS, worker, BOOTSTRAP_SERVERS)
     _override_with_prefix(layers, worker, WORKER_PRODUCER_PREFIX)
     _override_with_prefix(layers, connector, PRODUCER_OVERRIDE_PREFIX)
-    origin = ConfigOrigin(rule=PrecedenceRule.EVENT_HUBS)
-    for name, value in event_hubs_defaults(layers.props).items():
-        layers.add_fallback(name, CandidateValue(value=value, origin=origin))
+    _add_event_hubs_values(layers, event_hubs_defaults, expand)
     return layers
+
+
+def add_worker_defaults(worker: LayeredConfig, expand: Expand) -> None:
+    """Add the values that a worker gets because its cluster is Event Hubs."""
+    _add_event_hubs_values(worker, event_hubs_worker_defaults, expand)
+
+
+def _add_event_hubs_values(
+    layers: LayeredConfig,
+    defaults: Callable[[Mapping[str, str]], Mapping[str, str]],
+    expand: Expand,
+) -> None:
+    props = layers.props
+    servers = {key: value for key, value in props.items() if key == BOOTSTRAP_SERVERS}
+    origin = ConfigOrigin(rule=PrecedenceRule.EVENT_HUBS)
+    for name, value in defaults({**props, **expand(servers)}).items():
+        layers.add_fallback(name, CandidateValue(value=value, origin=origin))
 
 
 def _override_with_prefix(layers: LayeredConfig, config: LayeredConfig, prefix: str) -> None:

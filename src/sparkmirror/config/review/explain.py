@@ -8,11 +8,16 @@ here are redacted, so an explanation may be printed as it is.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sparkmirror.config.client_configs import ClientType, ClusterSide, ConnectorClient
 from sparkmirror.config.definition.override_policy import PRODUCER_OVERRIDE_PREFIX
-from sparkmirror.config.files.client_config_origins import client_layers, worker_producer_layers
+from sparkmirror.config.files.client_config_origins import (
+    add_worker_defaults,
+    client_layers,
+    worker_producer_layers,
+)
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.provenance import (
     ConfigOrigin,
@@ -102,6 +107,8 @@ class _PartExplainer:
         self._flow = flow
         self._part = part
         self.layers = compiled_config(config, flow, part)
+        if part is FlowPart.WORKER:
+            add_worker_defaults(self.layers, self._expand)
         self._client_layers: dict[ConnectorClient | None, LayeredConfig] = {}
 
     def find(self, key: str) -> SettingExplanation | None:
@@ -142,11 +149,17 @@ class _PartExplainer:
         """The properties of a client; None stands for the worker's producer."""
         if client not in self._client_layers:
             self._client_layers[client] = (
-                worker_producer_layers(self._config.layered_worker_config(self._flow), self.layers)
+                worker_producer_layers(
+                    self._config.layered_worker_config(self._flow), self.layers, self._expand
+                )
                 if client is None
                 else client_layers(self.layers, client)
             )
         return self._client_layers[client]
+
+    def _expand(self, written: Mapping[str, str]) -> Mapping[str, str]:
+        """Replace placeholders; one that cannot be read now stays as text."""
+        return self._config.lenient().expand(written).values
 
     def _explanation(
         self, key: str, setting: ResolvedSetting, default: ExplainedValue | None

@@ -204,16 +204,17 @@ class _FlowsValidator:
                 )
 
     def _event_hubs_notices(self, flows: Iterable[SourceAndTarget]) -> Iterator[Notice]:
-        """Name the values that a producer gets because its target is Event Hubs."""
+        """Name the values that clients get because their cluster is Event Hubs."""
         for flow in flows:
             layers = compiled_config(self._config, flow, FlowPart.SOURCE)
             worker = self._config.layered_worker_config(flow)
-            producer = worker_producer_config(
-                self._config.worker_config(flow), self._config.expand(layers.props).values
-            )
+            expanded = self._config.worker_config(flow)
+            producer = worker_producer_config(expanded, self._config.expand(layers.props).values)
             written = worker_producer_layers(worker, layers).get(BOOTSTRAP_SERVERS_KEY)
             if written and (
-                notice := event_hubs_notice(producer, written.origin.key, written.origin.line)
+                notice := event_hubs_notice(
+                    producer, expanded, written.origin.key, written.origin.line
+                )
             ):
                 yield notice
 

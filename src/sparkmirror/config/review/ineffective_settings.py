@@ -12,7 +12,7 @@ from typing import Final
 from sparkmirror.config.client_configs import ClientType, ClusterSide, connector_clients
 from sparkmirror.config.definition.config_def import ConfigDef
 from sparkmirror.config.definition.override_policy import PRODUCER_OVERRIDE_PREFIX
-from sparkmirror.config.event_hubs import COMPRESSION_TYPE, MAX_REQUEST_SIZE
+from sparkmirror.config.event_hubs import COMPRESSION_TYPE, MAX_REQUEST_SIZE, REQUEST_TIMEOUT
 from sparkmirror.config.files.worker_and_connector_keys import FlowPart
 from sparkmirror.config.tables.client.common_client_configs import CLIENT
 from sparkmirror.config.tables.no_effect_reasons import (
@@ -35,7 +35,7 @@ _ALL_CLIENT_PREFIXES: Final = tuple(
     f"{side}{client_type}." for side in ("", "source.", "target.") for client_type in ClientType
 )
 _DATA_PRODUCER_NAMES: Final = frozenset(
-    {"transaction.timeout.ms", MAX_REQUEST_SIZE, COMPRESSION_TYPE}
+    {"transaction.timeout.ms", MAX_REQUEST_SIZE, COMPRESSION_TYPE, REQUEST_TIMEOUT}
 )
 _CLIENT_NAMES: Final[Mapping[tuple[FlowPart, ClientType], Set[str]]] = {
     (FlowPart.WORKER, ClientType.PRODUCER): _DATA_PRODUCER_NAMES,

@@ -104,7 +104,7 @@ def add_worker_file_findings(
     )
     findings.add_notices(_unused_key_notices(worker))
     producer = worker_producer_config(expansion.values, {})
-    if notice := event_hubs_notice(producer, BOOTSTRAP_SERVERS_KEY, None):
+    if notice := event_hubs_notice(producer, expansion.values, BOOTSTRAP_SERVERS_KEY, None):
         findings.add_notices([notice])
 
 

@@ -86,12 +86,13 @@ class CopyTask:
         self.reporter = TaskReporter(
             settings.report_interval_s, connection.send, self._reachability
         )
+        producer = resolve_producer_limits(settings.target_alias, settings.target)
         self.sender = Sender(
             self.target,
             self.reporter,
             settings.max_in_flight,
-            settings.produce_timeout_s,
-            resolve_producer_limits(settings.target_alias, settings.target).max_request_size,
+            producer.request_timeout_s or settings.produce_timeout_s,
+            producer.max_request_size,
         )
         self.fetcher = Fetcher(
             self.source,

@@ -63,6 +63,8 @@ class ClientConfig:
     client_id: str = "sparkmirror"
     file_prefix: str | None = None
     """The prefix of the client's keys in a worker's file; None if they are not in that file."""
+    request_timeout_s: float | None = None
+    """How long one attempt of a router may take; None: as long as at any other cluster."""
 
 
 class BrokerConnection(Channel):

@@ -99,7 +99,7 @@ class Router:
     ) -> None:
         self.client = client
         self.metadata = MetadataSnapshot()
-        self.connections = BrokerConnections(client, request_timeout_s)
+        self.connections = BrokerConnections(client, client.request_timeout_s or request_timeout_s)
         self.on_retry: Callable[[ClusterError], None] = ignore_error
         """Called with every error after which a call is tried again."""
         self._bootstrap = list(bootstrap)

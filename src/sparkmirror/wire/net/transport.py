@@ -34,6 +34,10 @@ LOW_WATERMARK_GROWS_BUFFER = platform.system() == "Linux" and _kernel_release(
 ) >= (5, 12)
 """Whether SO_RCVLOWAT enlarges the receive buffer. Without that, a socket could wait forever for
 more bytes than its buffer holds."""
+KEEP_ALIVE_OPTIONS = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
+"""After how many seconds of idling an empty packet is sent, how far apart the next ones are, and
+how many without an answer end the connection. Load balancers forget connections that idle for
+minutes, four in Azure, and tell no side: a request would then wait for its time limit."""
 TLS_JOIN_BYTES = 1 << 16
 """TLS joins buffers up to this size: a copy costs less than a TLS record and a system call."""
 
@@ -79,7 +83,7 @@ def connect(host: str, port: int, tls: ssl.SSLContext | None, deadline: float) -
     plain = _connect_first(host, port, deadline)
     try:
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        plain.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        _keep_alive(plain)
         plain.settimeout(_remaining_s(deadline))
         if tls is None:
             plain.setblocking(False)
@@ -90,6 +94,14 @@ def connect(host: str, port: int, tls: ssl.SSLContext | None, deadline: float) -
     except BaseException:
         plain.close()
         raise
+
+
+def _keep_alive(sock: socket.socket) -> None:
+    """Keep an idle connection known to everything between both ends, where the system can."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in KEEP_ALIVE_OPTIONS.items():
+        if hasattr(socket, name):
+            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def _connect_first(host: str, port: int, deadline: float) -> socket.socket:

@@ -1,7 +1,8 @@
 """Requests and responses with kafka-python's message classes: all APIs but Fetch and Produce.
 
 An Api has a request class, its response class, and the versions that were tested on brokers from
-2.1 on. Only this module encodes and decodes the message classes.
+2.1 on. Older versions are those of services that are not Apache Kafka: Event Hubs has Metadata up
+to 5 and had FindCoordinator up to 1. Only this module encodes and decodes the message classes.
 """
 
 from __future__ import annotations
@@ -120,8 +121,8 @@ class Api(Generic[Q, A]):
 API_VERSIONS = Api(ApiVersionsRequest, ApiVersionsResponse, range(5))
 SASL_HANDSHAKE = Api(SaslHandshakeRequest, SaslHandshakeResponse, (1,))
 SASL_AUTHENTICATE = Api(SaslAuthenticateRequest, SaslAuthenticateResponse, range(3))
-METADATA = Api(MetadataRequest, MetadataResponse, range(7, 14))
-FIND_COORDINATOR = Api(FindCoordinatorRequest, FindCoordinatorResponse, range(2, 5))
+METADATA = Api(MetadataRequest, MetadataResponse, (5, *range(7, 14)))
+FIND_COORDINATOR = Api(FindCoordinatorRequest, FindCoordinatorResponse, range(1, 5))
 LIST_OFFSETS = Api(ListOffsetsRequest, ListOffsetsResponse, range(4, 8))
 OFFSET_FOR_LEADER_EPOCH = Api(
     OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse, range(2, 5)

@@ -11,6 +11,7 @@ from sparkmirror.errors import (
     NotAuthorized,
     RequestRefused,
     TopicMissing,
+    UnsupportedByBroker,
 )
 from sparkmirror.wire.net.endpoint_errors import CHECK_BROKER
 from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
@@ -78,6 +79,8 @@ def error_for_code(
         return NotAuthorized(cluster, f"{what}; {_missing_right(api, code)}")
     if code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         return TopicMissing(cluster, f"{what}; create the topic, or allow this user to describe it")
+    if code is ErrorCode.UNSUPPORTED_VERSION:
+        return UnsupportedByBroker(cluster, what)  # a service may list an API and refuse it
     if code is ErrorCode.REQUEST_TIMED_OUT:
         return ClusterTimeout(cluster, f"{what}; {CHECK_BROKER}")
     if code.is_retriable:

@@ -1,6 +1,7 @@
 """Fetch requests and responses, encoded here: record batches stay in the received frame.
 
     version   brokers   what it adds
+    6         1.0       the last one that Event Hubs has; without sessions and leader epochs
     10        2.1       zstd
     11        2.3       the rack of the client, and the replica that it should read from
     12        2.7       flexible (KIP-482); the epoch of the last batch, to detect truncation
@@ -52,8 +53,10 @@ from sparkmirror.wire.protocol.topics.topic_key import (
 )
 
 API_KEY = 1
-VERSIONS_BY_NAME = (10, 11, 12)
+VERSIONS_BY_NAME = (6, 10, 11, 12)
 VERSIONS_BY_ID = (13, 16)
+FIRST_WITH_SESSION_AND_EPOCH = 10
+"""Of the versions used here."""
 FIRST_WITH_RACK = 11
 FIRST_FLEXIBLE = 12
 FIRST_BY_ID = 13
@@ -62,9 +65,12 @@ FIRST_WITHOUT_REPLICA_ID = 15
 _CONSUMER_REPLICA_ID = -1
 _NO_LOG_START_OFFSET = -1
 _REPLICA = struct.Struct(">i")
-_REQUEST = struct.Struct(">iiibii")
+_REQUEST = struct.Struct(">iiib")
+_SESSION = struct.Struct(">ii")
+_OLD_FETCH_PARTITION = struct.Struct(">iqqi")
 _FETCH_PARTITION = struct.Struct(">iiqqi")
 _FLEXIBLE_FETCH_PARTITION = struct.Struct(">iiqiqix")
+_OLD_RESPONSE = struct.Struct(">i")
 _RESPONSE = struct.Struct(">ihi")
 _PARTITION = struct.Struct(">ihqqq")
 _ABORTED = struct.Struct(">qq")
@@ -176,12 +182,13 @@ def fetch_request(
 
 def _request_head(version: int, limits: FetchParams) -> bytes:
     replica = _REPLICA.pack(_CONSUMER_REPLICA_ID) if version < FIRST_WITHOUT_REPLICA_ID else b""
-    return replica + _REQUEST.pack(
-        limits.max_wait_ms,
-        limits.min_bytes,
-        limits.max_bytes,
-        int(limits.read_committed),
-        *limits.session,
+    session = _SESSION.pack(*limits.session) if version >= FIRST_WITH_SESSION_AND_EPOCH else b""
+    return (
+        replica
+        + _REQUEST.pack(
+            limits.max_wait_ms, limits.min_bytes, limits.max_bytes, int(limits.read_committed)
+        )
+        + session
     )
 
 
@@ -191,12 +198,9 @@ def _body(
     parts = [_request_head(version, limits), INT32.pack(len(topics))]
     for topic, positions in topics.items():
         parts += encode_string(require_name(topic, "Fetch")), INT32.pack(len(positions))
-        parts += [
-            _FETCH_PARTITION.pack(
-                p.partition, p.leader_epoch, p.offset, _NO_LOG_START_OFFSET, p.max_bytes
-            )
-            for p in positions
-        ]
+        parts += [_partition(version, position) for position in positions]
+    if version < FIRST_WITH_SESSION_AND_EPOCH:
+        return b"".join(parts)
     forgotten = _by_topic(limits.forgotten)
     parts.append(INT32.pack(len(forgotten)))
     for topic, partitions in forgotten.items():
@@ -205,6 +209,14 @@ def _body(
     if version >= FIRST_WITH_RACK:
         parts.append(encode_string(limits.rack))
     return b"".join(parts)
+
+
+def _partition(version: int, p: FetchPosition) -> bytes:
+    if version < FIRST_WITH_SESSION_AND_EPOCH:
+        return _OLD_FETCH_PARTITION.pack(p.partition, p.offset, _NO_LOG_START_OFFSET, p.max_bytes)
+    return _FETCH_PARTITION.pack(
+        p.partition, p.leader_epoch, p.offset, _NO_LOG_START_OFFSET, p.max_bytes
+    )
 
 
 def _flexible_body(
@@ -246,8 +258,8 @@ def _by_topic(partitions: Iterable[TopicKeyPartition]) -> dict[TopicKey, list[in
 
 def _read_response(version: int, frame: ResponseFrame, at: int) -> FetchResponseData:
     view = frame.view
-    throttle_time_ms, error, session_id = _RESPONSE.unpack_from(view, at)
-    topics, at = read_array_length(view, at + _RESPONSE.size)
+    throttle_time_ms, error, session_id, at = _read_response_head(version, view, at)
+    topics, at = read_array_length(view, at)
     partitions = []
     for _ in range(topics):
         topic, at = read_string(view, at)
@@ -263,6 +275,15 @@ def _read_response(version: int, frame: ResponseFrame, at: int) -> FetchResponse
         frame=frame,
         session_id=session_id,
     )
+
+
+def _read_response_head(version: int, view: memoryview, at: int) -> tuple[int, int, int, int]:
+    """Return the throttle time, the error code, the session id, and where the topics begin."""
+    if version < FIRST_WITH_SESSION_AND_EPOCH:
+        (throttle_time_ms,) = _OLD_RESPONSE.unpack_from(view, at)
+        return throttle_time_ms, 0, 0, at + _OLD_RESPONSE.size
+    throttle_time_ms, error, session_id = _RESPONSE.unpack_from(view, at)
+    return throttle_time_ms, error, session_id, at + _RESPONSE.size
 
 
 def _read_partition(

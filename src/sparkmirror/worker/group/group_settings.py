@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Self
 
 from sparkmirror.config.definition.value_types import ParsedValue
+from sparkmirror.config.event_hubs import SESSION_TIMEOUT, event_hubs_worker_defaults
 
 HEARTBEAT_INTERVAL = "heartbeat.interval.ms"
-SESSION_TIMEOUT = "session.timeout.ms"
 REBALANCE_TIMEOUT = "rebalance.timeout.ms"
 MAX_DELAY = "scheduled.rebalance.max.delay.ms"
 DEFAULT_HEARTBEAT_INTERVAL_MS = 500
@@ -41,11 +41,17 @@ class WorkerGroupSettings:
     ) -> Self:
         """Read the parsed config of a worker.
 
-        `file_values` are the values of its file: two keys have another default than in Connect.
+        `file_values` are the values of its file: two keys have another default than in Connect,
+        and Event Hubs has values of its own.
         """
+        event_hubs = event_hubs_worker_defaults(file_values)
         return cls(
             group_id=str(config["group.id"]),
-            session_timeout_ms=_milliseconds(config, SESSION_TIMEOUT),
+            session_timeout_ms=(
+                int(event_hubs[SESSION_TIMEOUT])
+                if SESSION_TIMEOUT in event_hubs
+                else _milliseconds(config, SESSION_TIMEOUT)
+            ),
             rebalance_timeout_ms=_milliseconds(config, REBALANCE_TIMEOUT),
             heartbeat_interval_ms=(
                 _milliseconds(config, HEARTBEAT_INTERVAL)

@@ -12,6 +12,7 @@ import pytest
 
 from sparkmirror.wire.batch.header import BytesLike
 from sparkmirror.wire.net.transport import (
+    KEEP_ALIVE_OPTIONS,
     LOW_WATERMARK_GROWS_BUFFER,
     MAX_BUFFERS_PER_CALL,
     PlaintextTransport,
@@ -117,3 +118,20 @@ def test_connect_tries_every_address_of_a_name() -> None:
         assert transport.fileno() > 0
         transport.close()
         transport.close()
+
+
+@pytest.mark.parametrize("name", [one for one in KEEP_ALIVE_OPTIONS if hasattr(socket, one)])
+def test_an_idle_connection_sends_a_packet_before_a_load_balancer_forgets_it(name: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        host, port = server.getsockname()
+        transport = connect(host, port, None, time.monotonic() + 10)
+        try:
+            ours = socket.socket(fileno=transport.fileno())
+            try:
+                assert ours.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+                option = getattr(socket, name)
+                assert ours.getsockopt(socket.IPPROTO_TCP, option) == KEEP_ALIVE_OPTIONS[name]
+            finally:
+                ours.detach()
+        finally:
+            transport.close()

@@ -17,7 +17,14 @@ from dataclasses import replace
 
 from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.describe_topics import NewTopic
-from sparkmirror.errors import ClusterError, NotAuthorized, TopicConfigRejected, UnsupportedByBroker
+from sparkmirror.errors import (
+    ClusterError,
+    NotAuthorized,
+    TooFewBrokers,
+    TopicExists,
+    TopicRejected,
+    UnsupportedByBroker,
+)
 from sparkmirror.mirror.topics.internal_topics import InternalTopic
 from sparkmirror.mirror.topics.topic_configs import AlterConfigOp, AlterConfigOpType
 from sparkmirror.mirror.topics.topic_plan import NewRemotePartitions, NewRemoteTopic
@@ -127,12 +134,19 @@ def create_remote_topics(admin: Admin, topics: Sequence[NewRemoteTopic]) -> dict
 def _create_without_configs(
     admin: Admin, topics_by_name: Mapping[str, NewTopic], failed: Mapping[str, ClusterError]
 ) -> dict[str, ClusterError]:
-    """Create topics whose configs were rejected, if the cluster lets no client set configs.
+    """Create rejected topics without their configs, if the cluster lets no client set configs.
 
     Returns the errors that are left, by name. Apache Kafka lets clients set configs: there a
-    rejected config is a mistake.
+    rejected config is a mistake. Another service need not say that it rejects a topic because of
+    its configs.
     """
-    rejected = [name for name, error in failed.items() if isinstance(error, TopicConfigRejected)]
+    rejected = [
+        name
+        for name, error in failed.items()
+        if topics_by_name[name].configs
+        and isinstance(error, TopicRejected)
+        and not isinstance(error, (TopicExists, TooFewBrokers))
+    ]
     if not rejected or admin.can_alter_configs():
         return dict(failed)
     for name in rejected:

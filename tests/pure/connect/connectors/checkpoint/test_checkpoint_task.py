@@ -64,7 +64,7 @@ class TaskWithoutCheckpoints(MirrorCheckpointTask):
 
 
 def test_a_target_without_an_api_of_groups_is_asked_again_later(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock, asked_at = Clock(), list[float]()
 
@@ -83,3 +83,6 @@ def test_a_target_without_an_api_of_groups_is_asked_again_later(
     task.close()
     assert asked_at == [1060.0, 1060.0 + RETRY_UNSUPPORTED_S]
     assert task.current_problem() == ""
+    assert [one for one in caplog.messages if "so no group offsets are synced (A->B)" in one] == [
+        "B: the broker does not support DescribeGroups, so no group offsets are synced (A->B)"
+    ]

@@ -19,7 +19,9 @@ from sparkmirror.connect.connectors.shared.topic_creation import (
 )
 from sparkmirror.errors import (
     ClusterError,
+    TooFewBrokers,
     TopicConfigRejected,
+    TopicExists,
     TopicRejected,
     UnsupportedByBroker,
 )
@@ -176,12 +178,13 @@ class ServiceWithoutConfigs(InMemoryCluster):
     """Rejects topics with configs."""
 
     alters_configs = False
+    rejection: type[TopicRejected] = TopicConfigRejected
 
     def can_alter_configs(self) -> bool:
         return self.alters_configs
 
     def create_topics(self, topics: Sequence[NewTopic]) -> TopicChangesResult:
-        error = TopicConfigRejected(self.cluster, "INVALID_CONFIG")
+        error = self.rejection(self.cluster, "the topic is rejected")
         super().create_topics([topic for topic in topics if not topic.configs])
         return TopicChangesResult(
             {topic.name: error for topic in topics if topic.configs}, frozenset()
@@ -191,14 +194,28 @@ class ServiceWithoutConfigs(InMemoryCluster):
         return frozenset()
 
 
-def test_a_service_that_rejects_configs_gets_topics_without_them() -> None:
+@pytest.mark.parametrize("rejection", [TopicConfigRejected, TopicRejected])
+def test_a_service_that_rejects_configs_gets_topics_without_them(
+    rejection: type[TopicRejected],
+) -> None:
     service = ServiceWithoutConfigs("B")
+    service.rejection = rejection
     assert create_remote_topics(service, [REMOTE]) == {}
     assert ensure_internal_topic(service, HEARTBEATS, 1) is None
     assert [(topic.name, topic.configs) for topic in service.created] == [
         ("A.orders", {}),
         ("heartbeats", {}),
     ]
+
+
+@pytest.mark.parametrize("rejection", [TopicExists, TooFewBrokers])
+def test_a_topic_that_is_not_rejected_for_its_configs_is_not_tried_without_them(
+    rejection: type[TopicRejected],
+) -> None:
+    service = ServiceWithoutConfigs("B")
+    service.rejection = rejection
+    assert create_remote_topics(service, [REMOTE]).keys() == {"A.orders"}
+    assert service.created == []
 
 
 def test_kafka_that_rejects_a_config_creates_no_topic() -> None:

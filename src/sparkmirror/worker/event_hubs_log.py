@@ -1,0 +1,20 @@
+"""Says which values a worker uses because its cluster is Azure Event Hubs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from sparkmirror.config.event_hubs import event_hubs_worker_defaults
+
+log = logging.getLogger(__name__)
+
+
+def log_event_hubs_values(cluster: str, properties: Mapping[str, str]) -> None:
+    """Log the values that the properties of a worker lack, if there are any."""
+    if applied := event_hubs_worker_defaults(properties):
+        log.info(
+            "%s is Azure Event Hubs: the worker uses %s, because no key sets it otherwise",
+            cluster,
+            ", ".join(f"{key}={value}" for key, value in applied.items()),
+        )
