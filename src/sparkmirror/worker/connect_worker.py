@@ -47,7 +47,7 @@ from sparkmirror.worker.metrics.worker_metrics import MeasuredHerder, WorkerMetr
 from sparkmirror.worker.persistent_client_id import PersistentClientId
 from sparkmirror.worker.server_info import WorkerInfoProvider
 from sparkmirror.worker.shutdown_signal import ShutdownSignal
-from sparkmirror.worker.spark_settings import SparkSettings
+from sparkmirror.worker.spark.spark_settings import SparkSettings
 
 log = logging.getLogger(__name__)
 

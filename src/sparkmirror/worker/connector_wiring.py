@@ -35,12 +35,12 @@ from sparkmirror.connect.task_group import TaskGroup, TaskListener, TaskPlan
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.wire.protocol.producer_ids import init_producer_id
 from sparkmirror.worker.connector_progress import FlowMonitor
-from sparkmirror.worker.driver_log_levels import DriverLogLevels
 from sparkmirror.worker.group.membership_expiry import Membership
 from sparkmirror.worker.group.membership_renewals import MembershipRenewals
-from sparkmirror.worker.spark_applications import SparkApplications
-from sparkmirror.worker.spark_settings import SparkSettings
-from sparkmirror.worker.spark_task_group import SparkTaskGroup
+from sparkmirror.worker.spark.driver_log_levels import DriverLogLevels
+from sparkmirror.worker.spark.spark_applications import SparkApplications
+from sparkmirror.worker.spark.spark_settings import SparkSettings
+from sparkmirror.worker.spark.spark_task_group import SparkTaskGroup
 
 
 def build_connector_registry(

@@ -93,9 +93,7 @@ def single_broker_clusters(
 def two_broker_clusters(reaper: ProcessReaper, lab_directory: Path) -> Iterator[MirroredClusters]:
     """Source and target with two brokers each."""
     specs = [
-        ClusterSpec(
-            name=f"tutorial-two-{name}", brokers=2, fast_start=True, properties=LONG_WAITS
-        )
+        ClusterSpec(name=f"tutorial-two-{name}", brokers=2, fast_start=True, properties=LONG_WAITS)
         for name in ("source", "target")
     ]
     clusters = Cluster.start_all(specs, lab_directory, reaper, log.info)

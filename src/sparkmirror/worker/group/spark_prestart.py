@@ -17,7 +17,7 @@ from sparkmirror.config.definition.java_classes import SOURCE_CONNECTOR
 from sparkmirror.config.definition.plugins import find_connector
 from sparkmirror.mirror.connect_topics.cluster_config_state import ClusterConfigState
 from sparkmirror.mirror.connect_topics.connect_configs import TargetState
-from sparkmirror.worker.spark_settings import own_spark_conf
+from sparkmirror.worker.spark.spark_settings import own_spark_conf
 
 START_TIMEOUT_S = 300.0
 """After so long a worker joins its group although Spark has not started."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from sparkmirror.config.definition.connector_config_validation import CONNECTOR_CLASS
 from sparkmirror.config.definition.java_classes import SOURCE_CONNECTOR
 from sparkmirror.config.definition.plugins import find_connector
-from sparkmirror.worker.spark_settings import MASTER
+from sparkmirror.worker.spark.spark_settings import MASTER
 
 _LOCAL = "local"
 

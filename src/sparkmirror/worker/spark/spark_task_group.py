@@ -27,7 +27,7 @@ from sparkmirror.errors import DriverLost
 from sparkmirror.logging_context import ContextThread
 from sparkmirror.worker.connector_progress import FlowMonitor
 from sparkmirror.worker.group.membership_renewals import MembershipRenewals
-from sparkmirror.worker.spark_settings import own_spark_conf
+from sparkmirror.worker.spark.spark_settings import own_spark_conf
 
 log = logging.getLogger(__name__)
 

@@ -12,11 +12,11 @@ from sparkmirror.copy.job import CopyJob
 from sparkmirror.engine.noop_conductor import job_without_partitions
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_supervisor import DriverSupervisor
-from sparkmirror.worker.spark_applications import SparkApplications
-from sparkmirror.worker.spark_settings import SparkSettings, own_spark_conf
+from sparkmirror.worker.spark.spark_applications import SparkApplications
+from sparkmirror.worker.spark.spark_settings import SparkSettings, own_spark_conf
 from tests.support.waiting import wait_until
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ from sparkmirror.engine.noop_conductor import job_without_partitions
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
 from sparkmirror.engine.supervisor.driver_supervisor import DriverSupervisor
-from sparkmirror.worker.driver_log_levels import DriverLogLevels
+from sparkmirror.worker.spark.driver_log_levels import DriverLogLevels
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 JOB = replace(job_without_partitions(1), connector="well")
 MIRROR_LOGGER = "org.apache.kafka.connect.mirror"
 

@@ -15,8 +15,8 @@ from sparkmirror.copy.job import CopyJob
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_supervisor import DriverSupervisor
 from sparkmirror.engine.supervisor.supervised_job import SupervisedJob
-from sparkmirror.worker.driver_log_levels import DriverLogLevels
-from sparkmirror.worker.spark_settings import SparkSettings
+from sparkmirror.worker.spark.driver_log_levels import DriverLogLevels
+from sparkmirror.worker.spark.spark_settings import SparkSettings
 
 IDLE_TIMEOUT_S = 5.0
 """An application without a connector ends after so long."""

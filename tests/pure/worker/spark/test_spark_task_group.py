@@ -21,12 +21,16 @@ from sparkmirror.engine.supervisor.driver_supervisor import DriverSupervisor
 from sparkmirror.worker.connector_progress import WorkerMonitor
 from sparkmirror.worker.group.membership_expiry import Membership
 from sparkmirror.worker.group.membership_renewals import MembershipRenewals
-from sparkmirror.worker.spark_applications import SparkApplications
-from sparkmirror.worker.spark_settings import SparkSettings
-from sparkmirror.worker.spark_task_group import SparkTaskGroup, problems_by_task, topics_by_task
+from sparkmirror.worker.spark.spark_applications import SparkApplications
+from sparkmirror.worker.spark.spark_settings import SparkSettings
+from sparkmirror.worker.spark.spark_task_group import (
+    SparkTaskGroup,
+    problems_by_task,
+    topics_by_task,
+)
 from tests.support.waiting import wait_until
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 class RecordingListener:
