@@ -66,7 +66,11 @@ def build_connector_registry(
 
     return {
         SOURCE_CONNECTOR: RegisteredConnector(
-            connector=partial(MirrorSourceConnector, partition_counts=monitor.partition_counts),
+            connector=partial(
+                MirrorSourceConnector,
+                partition_counts=monitor.partition_counts,
+                planning_listener=applications,
+            ),
             task_group=create_spark_tasks,
         ),
         CHECKPOINT_CONNECTOR: RegisteredConnector(

@@ -3,7 +3,8 @@
 An application starts with its first connector, and ends when it had none for some seconds: a
 connector that is stopped and started again, for example with another password, finds it running. A
 connector with `spark.*` keys in its own config gets an application of its own. The common
-application also runs without a connector while it is kept ready for tasks of other workers.
+application also runs without a connector while it is kept ready for tasks of other workers, and
+it starts while a connector makes its first plan: both take seconds.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_supervisor import DriverSupervisor
 from sparkmirror.engine.supervisor.supervised_job import SupervisedJob
 from sparkmirror.worker.spark.driver_log_levels import DriverLogLevels
-from sparkmirror.worker.spark.spark_settings import SparkSettings
+from sparkmirror.worker.spark.spark_settings import SparkSettings, own_spark_conf
 
 IDLE_TIMEOUT_S = 5.0
 """An application without a connector ends after so long."""
@@ -45,7 +46,7 @@ class SparkApplications:
         self._create = create
         self._lock = threading.Lock()
         self._ready_tasks: dict[str, int] = {}
-        """How many tasks of other workers each group may take over."""
+        """How many tasks each group may take over from other workers, or will have soon."""
         self._is_closed = False
         self._supervisors: dict[str, DriverSupervisor] = {}
         """By the name of the job that has the application alone; the common one has no name."""
@@ -54,8 +55,11 @@ class SparkApplications:
         """Run a job. `own_conf` has the Spark settings of its connector, usually none."""
         owner = job.name if own_conf else _COMMON
         with self._lock:
+            was_planning = self._ready_tasks.pop(_planning(job.connector), 0)
             known = self._supervisors.get(owner)
             if known and (started := known.start_job(job)):
+                if was_planning:
+                    known.keep_ready(sum(self._ready_tasks.values()))
                 return started
             supervisor = self._new_supervisor(owner, own_conf)
             started = supervisor.start_job(job)
@@ -66,7 +70,9 @@ class SparkApplications:
     def keep_ready(self, group: str, tasks: int) -> None:
         """Keep the common application ready to take over so many tasks of a group at once."""
         with self._lock:
-            self._ready_tasks[group] = tasks
+            self._ready_tasks.pop(group, None)
+            if tasks:
+                self._ready_tasks[group] = tasks
             total, known = sum(self._ready_tasks.values()), self._supervisors.get(_COMMON)
             if (known and known.keep_ready(total)) or not total or self._is_closed:
                 return
@@ -75,6 +81,15 @@ class SparkApplications:
             supervisor = self._new_supervisor(_COMMON, {})
             supervisor.keep_ready(total)
             supervisor.start()
+
+    def on_planning(self, connector: str, config: Mapping[str, str]) -> None:
+        """Start the common application for a connector whose tasks come soon."""
+        if not own_spark_conf(config):
+            self.keep_ready(_planning(connector), 1)
+
+    def on_no_tasks(self, connector: str) -> None:
+        """Keep the application no longer for this connector."""
+        self.keep_ready(_planning(connector), 0)
 
     def is_ready(self) -> bool:
         """Whether a task that comes to the common application starts at once, or never."""
@@ -100,3 +115,8 @@ class SparkApplications:
         for supervisor in supervisors:
             supervisor.wait(CLOSE_TIMEOUT_S)
             supervisor.stop()
+
+
+def _planning(connector: str) -> str:
+    """Return the name under which Spark is kept ready for a connector; no group has it."""
+    return f"planning/{connector}"

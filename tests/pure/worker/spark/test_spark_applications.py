@@ -112,12 +112,7 @@ def test_the_common_application_runs_without_a_connector_while_it_is_kept_ready(
     assert len(specs) == 1
 
     applications.keep_ready("other", 0)
-
-    def is_another_one_started() -> bool:
-        applications.start_job(job_of("one"), {}).stop()
-        return len(specs) == 2
-
-    wait_until(is_another_one_started, "the application to end, and another one to start")
+    wait_until(lambda: starts_another(applications, specs), "the application to end")
 
 
 def test_an_application_that_cannot_start_delays_nothing(applications: SparkApplications) -> None:
@@ -126,3 +121,29 @@ def test_an_application_that_cannot_start_delays_nothing(applications: SparkAppl
     wait_until(applications.is_ready, "the failure")
     applications.keep_ready("g", 2)
     assert applications.is_ready()
+
+
+def test_spark_starts_while_a_connector_plans_and_ends_if_no_task_comes(
+    applications: SparkApplications, specs: list[DriverSpec]
+) -> None:
+    applications.on_planning("own", {"spark.master": "local[9]"})
+    assert not specs, "it needs another application"
+    applications.on_planning("one", {"topics": ".*"})
+    wait_until(applications.is_ready, "the application to be ready")
+    applications.on_no_tasks("one")
+    wait_until(lambda: starts_another(applications, specs), "the application to end")
+
+
+def test_an_application_that_started_for_a_plan_ends_with_the_tasks(
+    applications: SparkApplications, specs: list[DriverSpec]
+) -> None:
+    applications.on_planning("one", {"topics": ".*"})
+    applications.start_job(job_of("one"), {}).stop()
+    assert len(specs) == 1
+    wait_until(lambda: starts_another(applications, specs), "the application to end")
+
+
+def starts_another(applications: SparkApplications, specs: list[DriverSpec]) -> bool:
+    """Whether the next job needs a new application: the first one has ended."""
+    applications.start_job(job_of("next"), {}).stop()
+    return len(specs) == 2

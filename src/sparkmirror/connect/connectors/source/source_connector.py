@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 from sparkmirror.cluster.admin import Admin
 from sparkmirror.config.client_configs import ClusterSide
@@ -32,6 +33,18 @@ PartitionCounts = Callable[[str], Mapping[str, int]]
 """Returns how many partitions each source topic had in the last plan of a connector."""
 
 
+class PlanningListener(Protocol):
+    """What prepares for the tasks of a connector while it makes its first plan."""
+
+    def on_planning(self, connector: str, config: ExpandedConfig) -> None:
+        """The connector makes its first plan. Must not block."""
+        ...
+
+    def on_no_tasks(self, connector: str) -> None:
+        """No task comes: there is no partition, or the connector has stopped."""
+        ...
+
+
 class MirrorSourceConnector:
     """Plans what is copied. `copy_job_builder` turns the plan into the job that Spark runs."""
 
@@ -40,8 +53,10 @@ class MirrorSourceConnector:
         name: str,
         context: ConnectorContext,
         partition_counts: PartitionCounts = lambda _connector: {},
+        planning_listener: PlanningListener | None = None,
     ) -> None:
         self._name = name
+        self._planning_listener = planning_listener
         self._context = context
         self._partition_counts = partition_counts
         self._refresher: _TopicRefresher | None = None
@@ -52,7 +67,9 @@ class MirrorSourceConnector:
         if not parsed.shared.is_enabled:
             log.info("Connector %s is disabled and does nothing", self._name)
             return
-        self._refresher = _TopicRefresher(parsed, self._context)
+        self._refresher = _TopicRefresher(parsed, self._context, self._on_no_tasks)
+        if self._planning_listener is not None:
+            self._planning_listener.on_planning(self._name, config)
         self._refresher.watcher.start()
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
@@ -70,6 +87,11 @@ class MirrorSourceConnector:
         if self._refresher is not None:
             self._refresher.watcher.stop()
             self._refresher = None
+            self._on_no_tasks()
+
+    def _on_no_tasks(self) -> None:
+        if self._planning_listener is not None:
+            self._planning_listener.on_no_tasks(self._name)
 
     def alter_offsets(
         self, config: ExpandedConfig, alterations: Sequence[OffsetAlteration]
@@ -99,7 +121,14 @@ class MirrorSourceConnector:
 class _TopicRefresher:
     """What a source connector's watcher does, with its clients for both clusters."""
 
-    def __init__(self, config: MirrorSourceConfig, context: ConnectorContext) -> None:
+    def __init__(
+        self,
+        config: MirrorSourceConfig,
+        context: ConnectorContext,
+        on_no_tasks: Callable[[], None],
+    ) -> None:
+        """`on_no_tasks` is called if the first refresh finds no partition."""
+        self._on_no_tasks = on_no_tasks
         shared = config.shared
         self.config = config
         self._context = context
@@ -148,6 +177,8 @@ class _TopicRefresher:
             count, name = len(self._topics.partitions), self.config.shared.name
             log.info("Started %s with %d topic-partitions.", name, count)
             has_changed = True
+            if not count:
+                self._on_no_tasks()
         if has_changed:
             self._context.request_task_reconfiguration()
         return self._topics.refresh_took_s
