@@ -26,6 +26,9 @@ from sparkmirror.wire.batch.compression import CompressionType
 from sparkmirror.wire.batch.target_limits import ALL_CODECS, UNLIMITED_BYTES
 from sparkmirror.wire.protocol.produce import max_batch_bytes
 
+MAX_PLAIN_TIMEOUT_S = 60.0
+"""The longest wait for an answer to a request without producer ids. Epochs end after it, too."""
+
 _CODECS = {codec.config_name: codec for codec in CompressionType}
 
 
@@ -55,6 +58,15 @@ class ProducerLimits:
             fallback_codec=fallback,
             request_timeout_s=_seconds(values.get(REQUEST_TIMEOUT, "")),
         )
+
+    def produce_timeout_s(self, lease_timeout_s: float, *, is_idempotent: bool) -> float:
+        """Return how long a task waits for the answer to a Produce request.
+
+        Under a producer id a request that is given up can be sent again. Without one it may be
+        appended later, so that waiting is better.
+        """
+        longest_s = lease_timeout_s if is_idempotent else MAX_PLAIN_TIMEOUT_S
+        return min(self.request_timeout_s or lease_timeout_s, longest_s)
 
     def without(self, codec: CompressionType) -> Self:
         """Return the limits after the target has refused a codec."""

@@ -47,6 +47,18 @@ def test_event_hubs_has_values_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "idempotent_s", "plain_s"),
+    [("", 15.0, 15.0), ("5000", 5.0, 5.0), ("30000", 15.0, 30.0), ("2147483647", 15.0, 60.0)],
+)
+def test_a_request_without_a_producer_id_may_take_longer_than_a_lease(
+    text: str, idempotent_s: float, plain_s: float
+) -> None:
+    limits = ProducerLimits.from_properties({"request.timeout.ms": text} if text else {})
+    assert limits.produce_timeout_s(15.0, is_idempotent=True) == idempotent_s
+    assert limits.produce_timeout_s(15.0, is_idempotent=False) == plain_s
+
+
+@pytest.mark.parametrize(
     ("key", "value"),
     [
         ("max.request.size", "1 MB"),

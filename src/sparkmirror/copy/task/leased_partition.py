@@ -178,9 +178,12 @@ class LeasedPartition:
     def close(self) -> None:
         """End the lease when the batches that were sent are acknowledged.
 
-        Replaces an error at the source that waits for the queue: the next owner meets it again.
+        An error at the source waits for the queue, whose records may be gone from the source. It
+        does so no longer if nothing would keep those records from coming twice.
         """
-        if self.can_send and self.end_reason is not LeaseEndReason.CLOSED:
+        is_waiting_plain = self._sends_queue_first and not self.queue.lease.is_idempotent
+        is_closed = self.end_reason is LeaseEndReason.CLOSED
+        if self.end_reason is None or (is_waiting_plain and not is_closed):
             self.end_reason, self.end_message = LeaseEndReason.CLOSED, ""
             self._sends_queue_first = True
             self.queue.drop_unsent()

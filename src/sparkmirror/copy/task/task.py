@@ -91,7 +91,8 @@ class CopyTask:
             self.target,
             self.reporter,
             settings.max_in_flight,
-            producer.request_timeout_s or settings.produce_timeout_s,
+            producer.produce_timeout_s(settings.produce_timeout_s, is_idempotent=True),
+            producer.produce_timeout_s(settings.produce_timeout_s, is_idempotent=False),
             producer.max_request_size,
         )
         self.fetcher = Fetcher(

@@ -6,11 +6,14 @@ fence. Renewals have a thread of their own: statuses of thousands of partitions 
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 
 from sparkmirror.engine.supervisor.supervised_job import SupervisedJob
 from sparkmirror.worker.group.membership_expiry import Membership
+
+log = logging.getLogger(__name__)
 
 INTERVAL_S = 1.0
 
@@ -54,8 +57,15 @@ class MembershipRenewals:
                     return
                 jobs = tuple(self._jobs)
             for job in jobs:
-                self._renew(job)
+                self._renew_or_log(job)
 
     def _renew(self, job: SupervisedJob) -> None:
         membership = self._get_membership()
         job.renew_membership(membership.valid_until, is_alone=membership.is_alone)
+
+    def _renew_or_log(self, job: SupervisedJob) -> None:
+        """Renew. An error concerns one job: the thread goes on with the others."""
+        try:
+            self._renew(job)
+        except Exception:
+            log.exception("Job %s is not told that its worker is a member", job.job.name)

@@ -12,12 +12,18 @@ from sparkmirror.copy.task.leased_partition import (
     PartitionBackoff,
 )
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
-from tests.support.copy.pending_batches import make_batch, make_lease, make_partition
+from tests.support.copy.pending_batches import (
+    make_batch,
+    make_lease,
+    make_partition,
+    without_producer_id,
+)
 
 
-def partition_with_two_batches() -> LeasedPartition:
+def partition_with_two_batches(*, is_idempotent: bool = True) -> LeasedPartition:
     """Return a partition with two batches, the first partition in flight."""
-    queue = PartitionQueue(make_lease(position=0))
+    lease = make_lease(position=0)
+    queue = PartitionQueue(lease if is_idempotent else without_producer_id(lease))
     for offset in (0, 1):
         queue.enqueue(make_batch(offset, 1))
     assert queue.next_to_send()
@@ -58,14 +64,27 @@ def test_close_drops_the_batches_that_were_not_sent() -> None:
     assert partition.queue.position == 1
 
 
-def test_close_also_drops_the_batches_that_an_error_at_the_source_lets_be_sent() -> None:
-    partition = partition_with_two_batches()
+def test_without_producer_ids_close_also_drops_the_batches_that_an_error_at_the_source_left() -> (
+    None
+):
+    partition = partition_with_two_batches(is_idempotent=False)
     partition.end_after_queue(LeaseEndReason.OUT_OF_RANGE, "retention")
     partition.close()
     acknowledge(partition)
     assert partition.is_ended
     assert (partition.end_reason, partition.end_message) == (LeaseEndReason.CLOSED, "")
-    assert partition.queue.position == 1, "the next owner meets the error again"
+    assert partition.queue.position == 1, "the next owner finds the error again"
+
+
+def test_close_keeps_the_batches_that_the_source_may_have_lost() -> None:
+    partition = partition_with_two_batches()
+    partition.end_after_queue(LeaseEndReason.OUT_OF_RANGE, "retention")
+    partition.close()
+    acknowledge(partition)
+    assert partition.queue.next_to_send()
+    acknowledge(partition)
+    assert (partition.is_ended, partition.queue.position) == (True, 2)
+    assert partition.end_reason is LeaseEndReason.OUT_OF_RANGE
 
 
 def test_close_does_not_replace_an_error_at_the_target() -> None:

@@ -51,7 +51,7 @@ class TaskWithoutBrokers:
         target = ClusterConnections(loop, ClientConfig(cluster="target"), [], MemoryBudget(0))
         self.reporter = TaskReporter(1.0, self.sent.append, lambda _: REACHABLE)
         self.throttle = Throttle()
-        sender = Sender(target, self.reporter, 5, 15.0)
+        sender = Sender(target, self.reporter, 5, 15.0, 60.0)
         self.leases = TaskLeases(
             settings=settings,
             source=source,

@@ -21,6 +21,7 @@ all that are taken over together.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -52,6 +53,9 @@ from sparkmirror.wire.protocol.synchronous.synchronous_fetch import OffsetOutOfR
 
 NO_RIGHT_TO_FENCE = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
+READ_TRIES = 3
+"""A batch that cannot be read may have been damaged on its way: it is read again."""
+
 PublishEvent = Callable[[str, TrackedPartition, str], None]
 """Publishes an event for the operator: kind, partition, text."""
 
@@ -68,6 +72,8 @@ class Takeover:
     clock: Callable[[], float] = time.monotonic
     _unused_fences: dict[TopicPartition, FencedPartition] = field(default_factory=dict)
     """Fences of partitions that are still doubtful: they are not fenced again."""
+    _unreadable: Counter[TopicPartition] = field(default_factory=Counter)
+    """How often a batch of a partition could not be read."""
 
     def resolve(
         self,
@@ -140,10 +146,19 @@ class Takeover:
             tracked.hold(_fence_error(fenced), now, then=LeaseState.DOUBTFUL)
             return None
         try:
-            return self._resolve_one(tracked, fenced, limits)
-        except (ReconcileFailed, OffsetOutOfRange, BatchError) as error:
+            found = self._resolve_one(tracked, fenced, limits)
+        except BatchError as error:
+            self._unreadable[tracked.target] += 1
+            if self._unreadable[tracked.target] < READ_TRIES:
+                self._hold_fenced(tracked, fence, str(error), now)
+                return None
             self._resume_from_ledger(tracked, fenced, str(error))
-            return None
+            found = None
+        except (ReconcileFailed, OffsetOutOfRange) as error:
+            self._resume_from_ledger(tracked, fenced, str(error))
+            found = None
+        self._unreadable.pop(tracked.target, None)
+        return found
 
     def _hold_fenced(
         self, tracked: TrackedPartition, fence: FencedPartition | None, reason: str, now: float
@@ -171,6 +186,9 @@ class Takeover:
             tracked.lease,
             fenceable_producer_id,
             self.lease_timeout_s,
+            plain_timeout_s=self.clusters.producer.produce_timeout_s(
+                self.lease_timeout_s, is_idempotent=False
+            ),
             is_given_back=tracked.is_given_back,
         )
 

@@ -20,6 +20,7 @@ def may_append_for_s(
     fenceable_producer_id: int | None,
     lease_timeout_s: float,
     *,
+    plain_timeout_s: float,
     is_given_back: bool = False,
 ) -> float:
     """Return for how long after the end of a lease its owner may still append; 0 behind a fence.
@@ -29,12 +30,15 @@ def may_append_for_s(
     `fenceable_producer_id` is None if there is no fence. An owner that has given the lease back
     (`is_given_back`) sends nothing more, and any other one stops by itself. What it sent last may
     be appended after that. Under a producer id the sequence then keeps it from coming twice.
+    Without one, the target may work on a request for `plain_timeout_s`.
     """
     if lease.is_idempotent and lease.identity.producer_id == fenceable_producer_id:
         return 0.0
     if is_given_back:
         return SETTLE_S
-    return lease_timeout_s + (0.0 if lease.is_idempotent else SETTLE_S)
+    if lease.is_idempotent:
+        return lease_timeout_s
+    return max(lease_timeout_s, plain_timeout_s) + SETTLE_S
 
 
 def continues_sequence(lease: Lease, target_end: int, found: ReconciledPosition) -> bool:

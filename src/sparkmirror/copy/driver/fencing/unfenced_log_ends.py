@@ -36,9 +36,16 @@ class UnfencedLogEnds:
 
     def find(self, partition: TopicPartition) -> FencedPartition | ErrorCode:
         """Return the end of a log. Blocks. Raises ClusterError."""
-        now = self._clock()
-        if partition not in self._ends or now - self._queried_at > MAX_AGE_S:
-            self._ends, self._queried_at = self._query(self._remaining), now
+        known = self._ends.get(partition)
+        is_old = self._clock() - self._queried_at > MAX_AGE_S
+        if known is None or (is_old and not isinstance(known, ErrorCode)):
+            # A partition without a leader keeps its error: it makes every query slow.
+            asked = [one for one in self._remaining if not self._has_error(one)]
+            self._ends = {**self._ends, **self._query(asked)}
+            self._queried_at = self._clock()
         self._remaining.remove(partition)
         end = self._ends[partition]
         return end if isinstance(end, ErrorCode) else FencedPartition(None, end)
+
+    def _has_error(self, partition: TopicPartition) -> bool:
+        return isinstance(self._ends.get(partition), ErrorCode)

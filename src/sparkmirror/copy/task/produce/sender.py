@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from sparkmirror.copy.control.messages import LeaseEndReason
@@ -68,17 +69,17 @@ class Sender:
     counter: CopyCounter
     max_in_flight: int
     request_timeout_s: float
+    plain_request_timeout_s: float
+    """That of requests with batches that have no producer id."""
     max_request_size: int = UNLIMITED_BYTES
     """The largest request, all of it. No batch is larger than fits into one (`TargetLimits`)."""
     transaction: Transaction | None = None
-    _replication_timeout_ms: int = field(init=False)
     _request_overhead: int = field(init=False)
     _ready: dict[LeasedPartition, None] = field(default_factory=dict)
     _round_trips: dict[int, float] = field(default_factory=dict)
     """The fastest response of each broker so far."""
 
     def __post_init__(self) -> None:
-        self._replication_timeout_ms = int(self.request_timeout_s * REPLICATION_SHARE * 1000)
         self._set_request_overhead()
 
     def use_transactions(self, transaction: Transaction, counter: CopyCounter) -> None:
@@ -159,6 +160,7 @@ class Sender:
         by_id = (implicit_add and supports_topic_ids(connection.api_versions)) and all(
             partition.target_topic_id for partition, _ in chosen
         )
+        timeout_s = self._timeout_s(chosen)
         sent: SentBatches = {}
         outgoing = []
         for partition, batch in chosen:
@@ -169,7 +171,7 @@ class Sender:
         request = produce_request(
             produce_version(connection.api_versions, by_id=by_id, implicit_add=implicit_add),
             outgoing,
-            timeout_ms=self._replication_timeout_ms,
+            timeout_ms=int(timeout_s * REPLICATION_SHARE * 1000),
             transactional_id=self._transactional_id or None,
         )
         self.cluster.loop.run_guarded(
@@ -178,10 +180,14 @@ class Sender:
                 request,
                 on_response=lambda response: self._on_response(node, now, sent, response),
                 on_error=lambda error: self._on_request_lost(sent, error),
-                deadline=now + self.request_timeout_s,
+                deadline=now + timeout_s,
             ),
         )
         return True
+
+    def _timeout_s(self, chosen: Iterable[tuple[LeasedPartition, PendingBatch]]) -> float:
+        is_idempotent = all(partition.queue.lease.is_idempotent for partition, _ in chosen)
+        return self.request_timeout_s if is_idempotent else self.plain_request_timeout_s
 
     # -- responses -------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import count
 
 import pytest
 
@@ -20,7 +21,7 @@ from sparkmirror.copy.driver.fencing.reconcile import (
     ReconcileMethod,
     Reconciler,
 )
-from sparkmirror.copy.driver.fencing.takeover import Takeover
+from sparkmirror.copy.driver.fencing.takeover import READ_TRIES, Takeover
 from sparkmirror.copy.driver.fencing.takeover_decisions import (
     continues_sequence,
     may_append_for_s,
@@ -28,6 +29,7 @@ from sparkmirror.copy.driver.fencing.takeover_decisions import (
     takeover_events,
     takeover_text,
 )
+from sparkmirror.copy.driver.fencing.unfenced_log_ends import UnfencedLogEnds
 from sparkmirror.copy.driver.monitoring.event_log import EventLog
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
 from sparkmirror.copy.lease import NOT_IDEMPOTENT, Lease, LeaseIdentity
@@ -87,8 +89,13 @@ def test_an_owner_may_append_until_it_is_fenced_or_has_stopped(
     lease: Lease, fenceable: int | None, is_given_back: bool, seconds: float
 ) -> None:
     assert seconds == may_append_for_s(
-        lease, fenceable, lease_timeout_s=15.0, is_given_back=is_given_back
+        lease, fenceable, 15.0, plain_timeout_s=12.0, is_given_back=is_given_back
     )
+
+
+def test_without_a_producer_id_a_takeover_waits_for_the_longest_request() -> None:
+    assert may_append_for_s(WITHOUT_ID, None, 15.0, plain_timeout_s=60.0) == 61.0
+    assert may_append_for_s(LEASE, None, 15.0, plain_timeout_s=60.0) == 15.0
 
 
 @pytest.mark.parametrize(
@@ -330,6 +337,10 @@ def test_a_takeover_begins_when_it_is_due_whatever_failed_before(
 def test_a_batch_that_cannot_be_read_holds_up_no_other_partition() -> None:
     scene = Scene(BatchError("the batch at offset 52: its records are damaged"))
     scene.without_producer_ids(is_given_back=True)
+    for _ in range(READ_TRIES - 1):
+        assert scene.resolve(now=2.0) is LeaseState.HELD
+        assert scene.tracked.reason == "the batch at offset 52: its records are damaged"
+        scene.tracked.end_hold_if_due(float("inf"))
     assert scene.resolve(now=2.0) is LeaseState.WAITING
     assert scene.event_kinds == ["repeat"]
     assert "the batch at offset 52" in scene.events.latest()[0].text
@@ -402,11 +413,33 @@ def test_without_a_fence_the_end_of_a_log_is_queried_shortly_before_it_is_compar
     scene = Scene()
     scene.without_producer_ids(is_given_back=True)
     scene.takeover.clusters = GrowingLogs.scripted()
-    clock = iter([0.0, 0.4, 0.8, 1.2, 1.6])
-    scene.takeover.clock = lambda: next(clock)
+    times = count()
+    scene.takeover.clock = lambda: next(times) * 0.4
     partitions = partitions_without_producer_ids(5)
     scene.takeover.resolve(partitions, LIMITS, 2.0)
     assert [p.lease.expected for p in partitions if p.lease] == [51, 51, 51, 52, 52]
+
+
+def test_ends_that_take_long_to_query_are_queried_once_and_errors_stay() -> None:
+    """A partition without a leader makes a query slow, and thousands may follow it."""
+    partitions = [TopicPartition("A.t", number) for number in range(4)]
+    clock = [0.0]
+    queries: list[list[TopicPartition]] = []
+
+    def query(asked: Iterable[TopicPartition]) -> dict[TopicPartition, int | ErrorCode]:
+        clock[0] += 3.0
+        queries.append([*asked])
+        return {
+            one: ErrorCode.LEADER_NOT_AVAILABLE if one.partition == 1 else 50 for one in queries[-1]
+        }
+
+    ends = UnfencedLogEnds(partitions, query, lambda: clock[0])
+    found = [ends.find(partition) for partition in partitions[:3]]
+    assert queries == [partitions]
+    assert found[1] is ErrorCode.LEADER_NOT_AVAILABLE
+    clock[0] += 2.0
+    ends.find(partitions[3])
+    assert queries == [partitions, partitions[3:]]
 
 
 def test_a_repositioned_partition_is_not_reconciled() -> None:

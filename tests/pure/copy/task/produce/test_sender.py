@@ -97,7 +97,7 @@ def sender() -> Iterator[Sender]:
     """A sender whose cluster is never connected."""
     loop = EventLoop()
     target = ClusterConnections(loop, ClientConfig(cluster="target"), [], MemoryBudget(0))
-    yield Sender(target, TaskReporter(1.0, lambda _: None, lambda _: REACHABLE), 5, 15.0)
+    yield Sender(target, TaskReporter(1.0, lambda _: None, lambda _: REACHABLE), 5, 15.0, 60.0)
     loop.close()
 
 
