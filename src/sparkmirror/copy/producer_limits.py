@@ -5,7 +5,8 @@
     request.timeout.ms    how long the target may take for a Produce request
 
 Other batches keep the codec of the source. Event Hubs has values of its own
-(`config.event_hubs`): there a batch keeps its codec only if `compression.type` names the codec.
+(`config.event_hubs_defaults`): there a batch keeps its codec only if `compression.type` names the
+codec.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
-from sparkmirror.config.event_hubs import (
+from sparkmirror.config.event_hubs_defaults import (
     COMPRESSION_TYPE,
     MAX_REQUEST_SIZE,
     REQUEST_TIMEOUT,

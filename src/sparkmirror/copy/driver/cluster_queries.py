@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sparkmirror.config.client_configs import WORKER_PRODUCER_PREFIX
-from sparkmirror.config.event_hubs import event_hubs_defaults
+from sparkmirror.config.event_hubs_defaults import event_hubs_defaults
 from sparkmirror.copy.client_config_resolver import (
     resolve_client,
     resolve_producer_limits,

@@ -10,7 +10,7 @@ import pytest
 from sparkmirror.copy.control.messages import Hello
 from sparkmirror.copy.driver.fencing.fence import (
     NOT_IDEMPOTENT_PRODUCER,
-    FencedPartition,
+    LogEnd,
     NoTransactions,
 )
 from sparkmirror.copy.driver.fencing.producer_support import ProducerSupport
@@ -122,21 +122,21 @@ def test_without_a_new_producer_the_old_sequence_continues() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fenced", "found", "kinds"),
+    ("log_end", "found", "kinds"),
     [
-        (FencedPartition(FENCE_PRODUCER, 61), JUMP, ["takeover"]),
-        (FencedPartition(FENCE_PRODUCER, 62), FOREIGN, ["foreign-writer", "takeover"]),
-        (FencedPartition(FENCE_PRODUCER, 51), NOTHING, ["takeover"]),
-        (FencedPartition(FENCE_PRODUCER, 50), NOTHING, ["remote-truncated", "takeover"]),
-        (FencedPartition(None, 50), NOTHING, ["takeover"]),
-        (FencedPartition(None, 49), NOTHING, ["remote-truncated", "takeover"]),
+        (LogEnd(FENCE_PRODUCER, 61), JUMP, ["takeover"]),
+        (LogEnd(FENCE_PRODUCER, 62), FOREIGN, ["foreign-writer", "takeover"]),
+        (LogEnd(FENCE_PRODUCER, 51), NOTHING, ["takeover"]),
+        (LogEnd(FENCE_PRODUCER, 50), NOTHING, ["remote-truncated", "takeover"]),
+        (LogEnd(None, 50), NOTHING, ["takeover"]),
+        (LogEnd(None, 49), NOTHING, ["remote-truncated", "takeover"]),
     ],
     ids=["own", "foreign", "only-the-fence", "truncated", "unfenced", "unfenced-truncated"],
 )
 def test_foreign_records_and_truncation_are_events_of_the_takeover(
-    fenced: FencedPartition, found: ReconciledPosition, kinds: list[str]
+    log_end: LogEnd, found: ReconciledPosition, kinds: list[str]
 ) -> None:
-    assert [kind for kind, _ in takeover_events(LEASE, fenced, found)] == kinds
+    assert [kind for kind, _ in takeover_events(LEASE, log_end, found)] == kinds
 
 
 class ScriptedReconciler(Reconciler):
@@ -205,7 +205,7 @@ class Scene:
 
 def test_a_fenced_and_reconciled_partition_waits_for_its_next_owner() -> None:
     scene = Scene(JUMP)
-    scene.fences.outcome = FencedPartition(FENCE_PRODUCER, 61)
+    scene.fences.outcome = LogEnd(FENCE_PRODUCER, 61)
     assert scene.resolve() is LeaseState.WAITING
     assert scene.tracked.lease == next_lease(LEASE, JUMP, 61, FENCE_PRODUCER)
     assert scene.tracked.suppressed == JUMP.appended == 10

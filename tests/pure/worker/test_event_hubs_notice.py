@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from sparkmirror.worker.event_hubs_log import log_event_hubs_values
+from sparkmirror.worker.event_hubs_notice import log_event_hubs_values
 
 HUBS = {"bootstrap.servers": "my.servicebus.windows.net:9093"}
 SAID = (

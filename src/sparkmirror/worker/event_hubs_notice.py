@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from sparkmirror.config.event_hubs import event_hubs_worker_defaults
+from sparkmirror.config.event_hubs_defaults import event_hubs_worker_defaults
 
 log = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ class RequestSummary:
     """None before the first one."""
 
 
-class RequestTimes:
+class CoordinatorRequestTimes:
     """The requests of one kind."""
 
     def __init__(self, config: MetricConfig = DEFAULT_CONFIG) -> None:
