@@ -32,7 +32,7 @@ _CODECS = {codec.config_name: codec for codec in CompressionType}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerLimits:
-    """The limits of one producer."""
+    """What the target's producer config says about Produce requests and their batches."""
 
     max_request_size: int = UNLIMITED_BYTES
     codecs: frozenset[CompressionType] = ALL_CODECS

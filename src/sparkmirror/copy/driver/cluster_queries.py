@@ -87,7 +87,7 @@ class ClusterQueries:
         target = resolve_properties(settings.target_alias, settings.target)
         if applied := event_hubs_defaults(target):
             log.info(
-                "%s is Azure Event Hubs: its producer uses %s, because no key sets it otherwise",
+                "%s is Azure Event Hubs: its producer uses %s, because no config sets these keys",
                 settings.target_alias,
                 ", ".join(f"{key}={value}" for key, value in applied.items()),
             )

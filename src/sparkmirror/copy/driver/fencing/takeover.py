@@ -159,7 +159,7 @@ class Takeover:
         ready_at = self._ready_at(tracked, fenceable)
         if now >= ready_at:
             return True
-        reason = "the last owner may still be there"
+        reason = "the last task may still append; the takeover waits until it cannot"
         if tracked.is_given_back:
             reason = "the target may still append what was sent"
         tracked.wait_until(ready_at, reason, then=LeaseState.DOUBTFUL)

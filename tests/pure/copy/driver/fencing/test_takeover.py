@@ -62,6 +62,7 @@ NOTHING = ReconciledPosition(position=100)
 JUMP = ReconciledPosition(position=110, appended=10, method=ReconcileMethod.JUMP)
 FOREIGN = replace(JUMP, method=ReconcileMethod.WALK, has_foreign_records=True)
 LIMITS = {"A.t": TargetLimits()}
+LAST_TASK_MAY_APPEND = "the last task may still append; the takeover waits until it cannot"
 
 
 @pytest.mark.parametrize(
@@ -289,7 +290,7 @@ def test_an_owner_that_no_fence_stops_is_waited_for() -> None:
     scene = Scene()
     scene.fences.first_identity = ProducerIdAndEpoch(5, 0)
     assert scene.resolve(now=1.0) is LeaseState.HELD
-    assert scene.tracked.reason == "the last owner may still be there"
+    assert scene.tracked.reason == LAST_TASK_MAY_APPEND
     assert scene.resolve(now=16.0) is LeaseState.WAITING
 
 
@@ -298,7 +299,7 @@ def test_without_transactions_the_last_owner_under_the_same_producer_id_is_waite
     scene.fences.scripted_support = ProducerSupport(has_transactions=False)
     scene.fences.outcome = NoTransactions("target", "no transactions")
     assert scene.resolve(now=14.0) is LeaseState.HELD
-    assert scene.tracked.reason == "the last owner may still be there"
+    assert scene.tracked.reason == LAST_TASK_MAY_APPEND
     assert scene.resolve(now=15.0) is LeaseState.WAITING
 
 
