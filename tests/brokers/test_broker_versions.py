@@ -86,7 +86,7 @@ ABSENT_APIS = {
         "ListTransactions",
     },
 }
-"""The APIs that brokers do not have, or in no version that sparkmirror speaks.
+"""The APIs that brokers do not have, or in no version that sparkmirror supports.
 
 DescribeGroups replaces ConsumerGroupDescribe. `check` shows no clock without DescribeQuorum. A
 fence without ListTransactions knows the tasks of this plan and of the one before.
@@ -365,7 +365,7 @@ def _is_supported(api: AnyApi, versions: NodeApiVersions) -> bool:
 
 
 def _all_apis() -> list[AnyApi]:
-    """Return every Api in the modules that speak Kafka's protocol."""
+    """Return every Api in the modules that use Kafka's protocol."""
     found = [
         value
         for package in (sparkmirror.wire.protocol, sparkmirror.cluster)

@@ -14,7 +14,7 @@ import pytest
 from sparkmirror.lab.cluster.certificates import CertificateAuthority
 from sparkmirror.lab.processes.port_registry import PortRegistry
 from sparkmirror.metrics.definition import RuleSet
-from sparkmirror.metrics.rules.rule_sets import exposed_metrics
+from sparkmirror.metrics.names.exposed_names import exposed_metrics
 from tests.support.cli.mirror_process import SPARK_TIMEOUT_S, running_mirror_maker
 from tests.support.cli.property_files import flow_properties
 from tests.support.metric_definitions import DEFINITIONS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sparkmirror.metrics.rules.absent_metrics import ABSENT_METRICS, AbsentMetrics
+from sparkmirror.metrics.names.absent_metrics import ABSENT_METRICS, AbsentMetrics
 
 PAGE = Path(__file__).parents[2] / "docs" / "operate.md"
 FIRST_ROW = "| MBean | attributes | why |\n|---|---|---|\n"

@@ -21,8 +21,12 @@ _METRICS_AGENT = re.compile(
 )
 _AGENT = re.compile(r"-javaagent:(\S+?)(?==|\s|$)")
 _NOTES: Final = {
-    "KAFKA_HEAP_OPTS": "has no effect: the heap of Kafka's JVM is not that of Spark",
+    "KAFKA_HEAP_OPTS": "has no effect: the worker is not a JVM",
     "EXTRA_ARGS": "has no effect: it has arguments of a JVM",
+    "KAFKA_JVM_PERFORMANCE_OPTS": "has no effect: the worker is not a JVM",
+    "KAFKA_LOG4J_OPTS": (
+        "has no effect: there is no log4j. SPARKMIRROR_LOG_LEVELS and /admin/loggers set log levels"
+    ),
     "KAFKA_JMX_OPTS": "has no effect: there is no JMX",
     "JMX_PORT": "has no effect: there is no JMX",
     "KAFKA_OPTS": "counts for its -D options about logins; other options have no effect",
@@ -37,8 +41,8 @@ def java_notes(environment: Mapping[str, str]) -> tuple[str, ...]:
     listener = metrics_listener(environment)
     if listener is not None:
         notes.append(
-            f"The port of the metrics agent is that of {METRICS_LISTENER}, "
-            f"unless the file has that key: {listener}."
+            f"Metrics are served on {listener}, the address of the Java agent, "
+            f"unless the file sets {METRICS_LISTENER}."
         )
     return tuple(notes)
 

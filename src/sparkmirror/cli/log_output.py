@@ -34,7 +34,7 @@ LOG_FILE_NAME: Final = "kafka-connect.log"
 
 
 class LogFormat(StrEnum):
-    """The format of log lines."""
+    """Connect's pattern, or one JSON object per line. The values are those of `--log-format`."""
 
     CONNECT = "connect"
     JSON = "json"
@@ -50,7 +50,6 @@ class LogFormat(StrEnum):
             raise ConfigError.of(LOG_FORMAT_VARIABLE, message) from None
 
     def formatter(self) -> logging.Formatter:
-        """Return what renders a line."""
         if self is LogFormat.JSON:
             return JsonFormatter()
         return logging.Formatter(logging_context.FORMAT)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
-from sparkmirror.config.event_hubs import event_hubs_request_timeout_s
+from sparkmirror.config.event_hubs_defaults import event_hubs_request_timeout_s
 from sparkmirror.errors import ConfigError
 from sparkmirror.security.client_security import SecuritySource
 from sparkmirror.security.reloading_key_stores import ReloadingKeyStores

@@ -5,7 +5,8 @@
     request.timeout.ms    how long the target may take for a Produce request
 
 Other batches keep the codec of the source. Event Hubs has values of its own
-(`config.event_hubs`): there a batch keeps its codec only if `compression.type` names the codec.
+(`config.event_hubs_defaults`): there a batch keeps its codec only if `compression.type` names the
+codec.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
-from sparkmirror.config.event_hubs import (
+from sparkmirror.config.event_hubs_defaults import (
     COMPRESSION_TYPE,
     MAX_REQUEST_SIZE,
     REQUEST_TIMEOUT,
@@ -34,7 +35,7 @@ _CODECS = {codec.config_name: codec for codec in CompressionType}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerLimits:
-    """The limits of one producer."""
+    """What the target's producer config says about Produce requests and their batches."""
 
     max_request_size: int = UNLIMITED_BYTES
     codecs: frozenset[CompressionType] = ALL_CODECS

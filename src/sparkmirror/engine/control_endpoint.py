@@ -18,7 +18,7 @@ from sparkmirror.copy.control.handshake import ControlProtocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlEndpoint:
-    """Where the control server listens, what it speaks, and the secret that a client must know."""
+    """Where the control server listens, its protocol, and the secret that a client must know."""
 
     host: str
     port: int

@@ -34,7 +34,8 @@ RECORDS_CONSUMED: Final = _total(
     "Records that a task fetched and the target acknowledged.",
 )
 BYTES_CONSUMED: Final = _total(
-    "consumer_fetch_manager_bytes_consumed", "Bytes of the record batches of these records."
+    "consumer_fetch_manager_bytes_consumed",
+    "Bytes of record batches that a task fetched and the target acknowledged.",
 )
 INCOMING_BYTES: Final = _total(
     "consumer_incoming_byte",
@@ -46,19 +47,21 @@ OUTGOING_BYTES: Final = _total(
 )
 RECORDS_SENT: Final = _total("producer_record_send", "Records that the target acknowledged.")
 RECORDS_CONSUMED_RATE: Final = _rate(
-    "consumer_fetch_manager_records_consumed", "Records in a second, over the last minute."
+    "consumer_fetch_manager_records_consumed",
+    "Records fetched and acknowledged in a second, over the sample window.",
 )
 BYTES_CONSUMED_RATE: Final = _rate(
-    "consumer_fetch_manager_bytes_consumed", "Bytes in a second, over the last minute."
+    "consumer_fetch_manager_bytes_consumed",
+    "Bytes fetched and acknowledged in a second, over the sample window.",
 )
 INCOMING_BYTE_RATE: Final = _rate(
-    "consumer_incoming_byte", "Bytes from the source in a second, over the last minute."
+    "consumer_incoming_byte", "Bytes from the source in a second, over the sample window."
 )
 OUTGOING_BYTE_RATE: Final = _rate(
-    "producer_outgoing_byte", "Bytes to the target in a second, over the last minute."
+    "producer_outgoing_byte", "Bytes to the target in a second, over the sample window."
 )
 RECORD_SEND_RATE: Final = _rate(
-    "producer_record_send", "Records to the target in a second, over the last minute."
+    "producer_record_send", "Records to the target in a second, over the sample window."
 )
 BUFFER_TOTAL_BYTES: Final = MetricDefinition(
     name="kafka_producer_buffer_total_bytes",
@@ -67,6 +70,6 @@ BUFFER_TOTAL_BYTES: Final = MetricDefinition(
 )
 BUFFER_AVAILABLE_BYTES: Final = MetricDefinition(
     name="kafka_producer_buffer_available_bytes",
-    doc="Those of them that are free.",
+    doc="Bytes of a task's buffer that are free.",
     labels=_CLIENT,
 )

@@ -83,7 +83,7 @@ CONNECTOR_STATUS: Final = MetricDefinition(
 
 TASK_STATUS: Final = MetricDefinition(
     name="kafka_connect_connector_task_status",
-    doc="The same, with the name that Strimzi's rules for Connect give it.",
+    doc="1 for the state of a task, with the name that Strimzi's rules for Connect give it.",
     labels=("connector", "task", "status"),
     rule_sets=WITH_TEXTS,
 )
@@ -173,7 +173,7 @@ START_TIME_MS: Final = MetricDefinition(
 )
 DEPRECATED_START_TIME_MS: Final = MetricDefinition(
     name="kafka_connect_app_info_StartTimeMs",
-    doc="The same, as Kafka spelled it before.",
+    doc="When the worker started, in Unix milliseconds; the name that Kafka used before.",
     labels=("id",),
     type=MetricType.UNTYPED,
     rule_sets=frozenset({RuleSet.JMX}),

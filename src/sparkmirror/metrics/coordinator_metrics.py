@@ -39,16 +39,16 @@ FAILED_REBALANCES: Final = _total(
     "failed_rebalance", "Times that this worker began to join and got no share."
 )
 FAILED_REBALANCES_PER_HOUR: Final = _gauge(
-    "failed_rebalance_rate_per_hour", "The same for each hour."
+    "failed_rebalance_rate_per_hour", "Failed rebalances in an hour."
 )
 REBALANCE_LATENCY: Final = _total(
     "rebalance_latency", "Milliseconds of all rebalances that this worker completed."
 )
 REBALANCE_LATENCY_AVG: Final = _gauge(
-    "rebalance_latency_avg", "Milliseconds of a rebalance, on average over the last minute."
+    "rebalance_latency_avg", "Milliseconds of a rebalance, on average over the sample window."
 )
 REBALANCE_LATENCY_MAX: Final = _gauge(
-    "rebalance_latency_max", "Milliseconds of the longest rebalance of the last minute."
+    "rebalance_latency_max", "Milliseconds of the longest rebalance in the sample window."
 )
 LAST_REBALANCE_SECONDS_AGO: Final = _gauge(
     "last_rebalance_seconds_ago",
@@ -65,7 +65,7 @@ REQUESTS: Final = {
     kind: _total(kind, f"{name} requests that were answered.") for kind, name in _REQUESTS.items()
 }
 REQUEST_RATES: Final = {
-    kind: _gauge(f"{kind}_rate", f"{name} requests in a second, over the last minute.")
+    kind: _gauge(f"{kind}_rate", f"{name} requests in a second, over the sample window.")
     for kind, name in _REQUESTS.items()
 }
 REQUEST_TIME_AVG: Final = {

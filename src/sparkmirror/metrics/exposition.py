@@ -11,7 +11,7 @@ from prometheus_client.openmetrics import exposition as openmetrics
 from prometheus_client.registry import Collector
 
 from sparkmirror.metrics.definition import Figure, MetricDefinition
-from sparkmirror.metrics.merging import merge_figures
+from sparkmirror.metrics.duplicate_series import merge_figures
 
 _encode_openmetrics: Callable[[Collector], bytes] = openmetrics.generate_latest
 _OPENMETRICS = "application/openmetrics-text"

@@ -47,12 +47,12 @@ def _times(attribute: str, doc: str) -> dict[str, MetricDefinition]:
 
 
 RECORD_COUNT: Final = _source("record_count", "Records copied since the worker started.")
-RECORD_RATE: Final = _source("record_rate", "Records copied in a second, over the last minute.")
+RECORD_RATE: Final = _source("record_rate", "Records copied in a second, over the sample window.")
 BYTE_COUNT: Final = _source(
     "byte_count", "Bytes of record batches copied, as they are compressed, since the start."
 )
 BYTE_RATE: Final = _source(
-    "byte_rate", "Bytes of record batches copied in a second, over the last minute."
+    "byte_rate", "Bytes of record batches copied in a second, over the sample window."
 )
 RECORD_AGE: Final = _times(
     "record_age_ms", "Milliseconds from the timestamp of a record to its fetch"

@@ -101,7 +101,7 @@ PROBLEMS: Final = _gauge(
 )
 CERTIFICATE_EXPIRY: Final = MetricDefinition(
     name="sparkmirror_certificate_expiry_timestamp_seconds",
-    doc="When the certificates of a store end, in Unix time: of a key store the first one, of a "
+    doc="When the certificates of a store expire, in Unix time: of a key store the first one, of a "
     "trust store the last one.",
     labels=("cluster", "store"),
     merge=Merge.LOWEST,

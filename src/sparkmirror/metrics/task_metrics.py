@@ -29,31 +29,33 @@ SOURCE_RECORD_POLL: Final = _total(
     "Records that a task has fetched, or made itself, since it started.",
 )
 SOURCE_RECORD_POLL_RATE: Final = _gauge(
-    "source_task_source_record_poll_rate", "The same in a second, over the last minute."
+    "source_task_source_record_poll_rate", "Records fetched per second, over the sample window."
 )
 SOURCE_RECORD_WRITE: Final = _total(
     "source_task_source_record_write",
     "Records that the target acknowledged, since the worker started.",
 )
 SOURCE_RECORD_WRITE_RATE: Final = _gauge(
-    "source_task_source_record_write_rate", "The same in a second, over the last minute."
+    "source_task_source_record_write_rate", "Records written per second, over the sample window."
 )
 SOURCE_RECORD_ACTIVE: Final = _gauge(
     "source_task_source_record_active_count", "Records that are fetched and not acknowledged."
 )
 SOURCE_RECORD_ACTIVE_AVG: Final = _gauge(
     "source_task_source_record_active_count_avg",
-    "The average of this number in the reports of the last minute.",
+    "Average number of records fetched and not acknowledged, over the sample window.",
 )
 SOURCE_RECORD_ACTIVE_MAX: Final = _gauge(
     "source_task_source_record_active_count_max",
-    "The highest one of these numbers.",
+    "Highest number of records fetched and not acknowledged, over the sample window.",
 )
 BATCH_SIZE_AVG: Final = _gauge(
     "connector_task_batch_size_avg",
     "Records that a checkpoint or heartbeat task writes at once, on average.",
 )
-BATCH_SIZE_MAX: Final = _gauge("connector_task_batch_size_max", "The most of them.")
+BATCH_SIZE_MAX: Final = _gauge(
+    "connector_task_batch_size_max", "Largest number of records written at once."
+)
 
 # -- source offsets ------------------------------------------------------------------------------
 
@@ -89,11 +91,11 @@ RECORD_ERRORS: Final = _gauge(
     "Times that the target or the format of a record stopped a partition of the task.",
 )
 RECORD_FAILURES: Final = _gauge(
-    "task_error_total_record_failures", "The same: no such record is skipped or tried differently."
+    "task_error_total_record_failures", "Times that a record stopped a partition of the task."
 )
 LAST_ERROR_TIMESTAMP: Final = _gauge(
     "task_error_last_error_timestamp",
-    "When that happened last, in milliseconds of Unix time; 0 if never.",
+    "When a record last stopped a partition, in Unix milliseconds; 0 if never.",
 )
 NEVER_HAPPENS: Final = {
     attribute: _gauge(f"task_error_{attribute}", f"0: {reason}")

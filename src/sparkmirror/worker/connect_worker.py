@@ -34,7 +34,7 @@ from sparkmirror.worker.connector_wiring import (
     fence_producers,
     spark_applications,
 )
-from sparkmirror.worker.event_hubs_log import log_event_hubs_values
+from sparkmirror.worker.event_hubs_notice import log_event_hubs_values
 from sparkmirror.worker.group.group_settings import WorkerGroupSettings
 from sparkmirror.worker.group.membership_expiry import membership_of
 from sparkmirror.worker.group.spark_prestart import SparkPrestart, count_divided_tasks

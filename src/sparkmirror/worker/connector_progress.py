@@ -15,7 +15,7 @@ from sparkmirror.connect.connectors.checkpoint.group_report import (
     GroupPartitionReport,
     GroupReports,
 )
-from sparkmirror.connect.connectors.shared.task_activity import TaskActivities
+from sparkmirror.connect.connectors.shared.source_task_stats import HerderTaskStats
 from sparkmirror.connect.herder.mirror_monitor_api import MirrorEvent, MirrorPartitionStatus
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.snapshot import CopyEvent, PartitionView
@@ -26,7 +26,7 @@ from sparkmirror.model import TopicPartition
 from sparkmirror.worker.metrics.checkpoint_group_metrics import group_figures, latency_figures
 from sparkmirror.worker.metrics.metrics_settings import DEFAULT_SETTINGS, MetricsSettings
 from sparkmirror.worker.metrics.source_connector_metrics import Moment, SourceFigures
-from sparkmirror.worker.metrics.task_figures import activity_figures
+from sparkmirror.worker.metrics.task_figures import stats_figures
 from sparkmirror.worker.partition_states import IdleState, PartitionStates
 from sparkmirror.worker.source_connector_events import SHOWN_EVENTS, SourceConnectorEvents
 
@@ -52,7 +52,7 @@ class WorkerMonitor:
         self._lock = threading.Lock()
         self._sources: dict[str, _SourceProgress] = {}
         self._group_reports: dict[str, GroupReports] = {}
-        self._activities: dict[str, TaskActivities] = {}
+        self._task_stats: dict[str, HerderTaskStats] = {}
 
     def for_flow(
         self, prefix: str = "", metrics: MetricsSettings = DEFAULT_SETTINGS
@@ -62,8 +62,8 @@ class WorkerMonitor:
             self._metrics.setdefault(prefix, metrics)
             reports = self._group_reports.setdefault(prefix, GroupReports())
             reports.latencies.config = metrics.window
-            activities = self._activities.setdefault(prefix, TaskActivities(metrics.window))
-        return FlowMonitor(self, prefix, reports, activities)
+            task_stats = self._task_stats.setdefault(prefix, HerderTaskStats(metrics.window))
+        return FlowMonitor(self, prefix, reports, task_stats)
 
     # -- from connectors -------------------------------------------------------------------------
 
@@ -174,9 +174,9 @@ class WorkerMonitor:
                 for figure in source.figures.figures(source.partitions.views(now), moment)
             ]
             flows = list(self._group_reports.items())
-            activities = list(self._activities.items())
-        for prefix, tasks in activities:
-            figures.extend(activity_figures(prefix, tasks.summaries()))
+            task_stats = list(self._task_stats.items())
+        for prefix, tasks in task_stats:
+            figures.extend(stats_figures(prefix, tasks.summaries()))
         for prefix, reports in flows:
             for name in reports.connectors():
                 figures.extend(group_figures(prefix + name, reports.reports_for(name)))
@@ -223,12 +223,12 @@ class FlowMonitor:
         monitor: WorkerMonitor,
         prefix: str,
         reports: GroupReports,
-        activities: TaskActivities,
+        task_stats: HerderTaskStats,
     ) -> None:
         self._monitor = monitor
         self._prefix = prefix
         self.group_reports = reports
-        self.activities = activities
+        self.task_stats = task_stats
 
     def on_plan(self, connector: str, job: CopyJob) -> None:
         """A source connector has the partitions of this job."""

@@ -20,7 +20,7 @@ from sparkmirror.connect.connectors.checkpoint.checkpoint_task import MirrorChec
 from sparkmirror.connect.connectors.checkpoint.group_report import GroupReports
 from sparkmirror.connect.connectors.heartbeat.heartbeat_connector import MirrorHeartbeatConnector
 from sparkmirror.connect.connectors.heartbeat.heartbeat_task import MirrorHeartbeatTask
-from sparkmirror.connect.connectors.shared.task_activity import TaskActivities
+from sparkmirror.connect.connectors.shared.source_task_stats import HerderTaskStats
 from sparkmirror.connect.connectors.shared.thread_tasks import ThreadTaskGroup
 from sparkmirror.connect.connectors.shared.worker_client_config import WorkerClientConfig
 from sparkmirror.connect.connectors.source.copy_job_builder import build_job
@@ -75,11 +75,11 @@ def build_connector_registry(
         ),
         CHECKPOINT_CONNECTOR: RegisteredConnector(
             connector=partial(MirrorCheckpointConnector, reports=monitor.group_reports),
-            task_group=checkpoint_task_groups(worker, monitor.group_reports, monitor.activities),
+            task_group=checkpoint_task_groups(worker, monitor.group_reports, monitor.task_stats),
         ),
         HEARTBEAT_CONNECTOR: RegisteredConnector(
             connector=MirrorHeartbeatConnector,
-            task_group=heartbeat_task_groups(worker, monitor.activities),
+            task_group=heartbeat_task_groups(worker, monitor.task_stats),
         ),
     }
 
@@ -92,7 +92,7 @@ def spark_applications(settings: SparkSettings, log_levels: LogLevels) -> SparkA
 
 
 def checkpoint_task_groups(
-    worker: WorkerClientConfig, reports: GroupReports, activities: TaskActivities | None = None
+    worker: WorkerClientConfig, reports: GroupReports, task_stats: HerderTaskStats | None = None
 ) -> TaskGroupFactory:
     """Create groups of checkpoint tasks, which write to `reports` what became of each offset."""
 
@@ -100,20 +100,20 @@ def checkpoint_task_groups(
         return ThreadTaskGroup(
             connector,
             listener,
-            lambda config: MirrorCheckpointTask(config, worker, reports, activities),
+            lambda config: MirrorCheckpointTask(config, worker, reports, task_stats),
         )
 
     return create
 
 
 def heartbeat_task_groups(
-    worker: WorkerClientConfig, activities: TaskActivities | None = None
+    worker: WorkerClientConfig, task_stats: HerderTaskStats | None = None
 ) -> TaskGroupFactory:
     """Create groups of heartbeat tasks."""
 
     def create(connector: str, listener: TaskListener) -> TaskGroup:
         return ThreadTaskGroup(
-            connector, listener, lambda config: MirrorHeartbeatTask(config, worker, activities)
+            connector, listener, lambda config: MirrorHeartbeatTask(config, worker, task_stats)
         )
 
     return create

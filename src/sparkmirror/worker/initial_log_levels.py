@@ -36,11 +36,14 @@ class InitialLogLevels:
                 continue
             if not name or level.upper() not in LEVELS:
                 notices.append(
-                    f"The log level '{part.strip()}' has no effect: write NAME=LEVEL with one of "
-                    f"the levels {', '.join(LEVELS)}."
+                    f"{LEVELS_VARIABLE}: '{part.strip()}' has no effect, write NAME=LEVEL with one "
+                    f"of the levels {', '.join(LEVELS)}."
                 )
             elif not has_loggers(name):
-                notices.append(f"The log level of {name} has no effect: it has no loggers here.")
+                notices.append(
+                    f"{LEVELS_VARIABLE}: {name} has no effect, no logger has this name; "
+                    "GET /admin/loggers lists them."
+                )
             else:
                 levels[name] = level.upper()
         return cls(levels=levels, notices=tuple(notices))

@@ -49,7 +49,7 @@ from sparkmirror.worker.connector_wiring import (
     fence_producers,
     spark_applications,
 )
-from sparkmirror.worker.event_hubs_log import log_event_hubs_values
+from sparkmirror.worker.event_hubs_notice import log_event_hubs_values
 from sparkmirror.worker.flow_connectors import (
     CONNECTOR_ORDER,
     configure_connectors,

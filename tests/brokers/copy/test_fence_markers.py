@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sparkmirror.copy.driver.fencing.fence import FencedPartition, PartitionFencer
+from sparkmirror.copy.driver.fencing.fence import LogEnd, PartitionFencer
 from sparkmirror.copy.driver.fencing.fence_markers import MarkerSearch, find_markers
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.model import TopicPartition
@@ -42,7 +42,7 @@ def test_markers_are_found_at_the_end_and_behind_other_batches(
     fenced = fencer.fence(partitions)
     for number, partition in enumerate(partitions):
         outcome = fenced[partition]
-        assert isinstance(outcome, FencedPartition)
+        assert isinstance(outcome, LogEnd)
         assert (outcome.end_offset, outcome.has_marker_at_end) == (
             6 if number % 2 == 0 else 1,
             True,

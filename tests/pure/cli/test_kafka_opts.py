@@ -44,7 +44,7 @@ def test_each_variable_and_each_agent_has_one_note() -> None:
     assert notes[3:] == (
         "The Java agent /opt/jmx-exporter/jmx_prometheus_javaagent-0.19.0.jar is not loaded.",
         "The Java agent /opt/opentelemetry.jar is not loaded.",
-        f"The port of the metrics agent is that of {KEY}, unless the file has that key: {port}.",
+        f"Metrics are served on {port}, the address of the Java agent, unless the file sets {KEY}.",
     )
 
 
@@ -59,6 +59,12 @@ def test_listener_of_the_environment_is_a_property_that_the_file_may_replace() -
     assert with_metrics_listener(file, agent).mapping[KEY] == "http://0.0.0.0:3600"
     own = parse_properties(f"{KEY}=http://:9999\n".encode(), file="worker.properties")
     assert with_metrics_listener(own, agent) is own
+
+
+@pytest.mark.parametrize("name", ["KAFKA_LOG4J_OPTS", "KAFKA_JVM_PERFORMANCE_OPTS"])
+def test_options_for_log4j_and_for_the_garbage_collector_have_a_note(name: str) -> None:
+    (note,) = java_notes({name: "-Dlog4j.configuration=file:/etc/log4j.properties -XX:+UseG1GC"})
+    assert note.startswith(f"{name} has no effect: ")
 
 
 def test_no_variable_no_note() -> None:

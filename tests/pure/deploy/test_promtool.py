@@ -9,7 +9,7 @@ import yaml
 
 from sparkmirror.metrics.definition import Figure, RuleSet
 from sparkmirror.metrics.exposition import render
-from sparkmirror.metrics.rules.rule_sets import expose
+from sparkmirror.metrics.names.exposed_names import expose
 from tests.support.metric_definitions import DEFINITIONS
 from tests.support.prometheus.prometheus_program import needs_prometheus, require_program
 from tests.support.prometheus.queries import DEPLOY, RULES, all_rules, load_yaml

@@ -80,7 +80,7 @@ THREADS_OF_ALL_CONNECTORS = {
     "engine/driver/driver_main.py": "reads commands for all connectors",
     "engine/driver/spark_application.py": "runs Spark",
 }
-"""Modules of a driver whose threads speak of no connector, or name it in the line."""
+"""Modules of a driver whose threads log about no connector, or name it in the line."""
 
 
 def test_every_thread_of_a_driver_that_serves_one_connector_names_it_in_its_log_lines() -> None:

@@ -135,7 +135,7 @@ def test_an_idle_connection_is_closed() -> None:
 @pytest.mark.parametrize(
     "sent",
     [
-        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 a client that speaks TLS\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 a client that uses TLS\r\n\r\n",
         b"GET / HTTP/1.1\r\n\r\n",
         b"GET /\x80 HTTP/1.1\r\nHost: x\r\n\r\n",
         b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"y" * 70_000,

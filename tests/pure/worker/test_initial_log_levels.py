@@ -37,16 +37,20 @@ def test_part_that_cannot_be_read_has_no_effect_and_one_line(part: str) -> None:
     assert found.levels == {"org.apache.kafka.clients": "DEBUG"}
     (notice,) = found.notices
     assert notice == (
-        f"The log level '{part}' has no effect: write NAME=LEVEL with one of the levels OFF, FATAL,"
-        " ERROR, WARN, INFO, DEBUG, TRACE, ALL."
+        f"SPARKMIRROR_LOG_LEVELS: '{part}' has no effect, write NAME=LEVEL with one of the levels"
+        " OFF, FATAL, ERROR, WARN, INFO, DEBUG, TRACE, ALL."
     )
 
 
 @pytest.mark.parametrize("name", ["org.reflections", "org.apache.kafka.connect.runtime.Worker"])
 def test_name_without_loggers_has_one_line(name: str) -> None:
+    notice = (
+        f"SPARKMIRROR_LOG_LEVELS: {name} has no effect, no logger has this name; "
+        "GET /admin/loggers lists them."
+    )
     assert initial(f"{name}=ERROR") == InitialLogLevels(
         levels={},
-        notices=(f"The log level of {name} has no effect: it has no loggers here.",),
+        notices=(notice,),
     )
 
 

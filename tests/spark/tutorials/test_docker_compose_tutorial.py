@@ -4,7 +4,8 @@ Replaced words: the addresses of the brokers, the directory `/etc/kafka-connect`
 the worker (`curl` reaches it under the port of the tutorial). Compose's brokers are two clusters
 with one broker each and an authorizer; its service `connect` is the entry point of the image with
 the environment of the tutorial's file. `docker exec` is a shell of this computer. The topics have
-the names of the tutorial. The brokers run Kafka 4; `docs/tutorials.md` says where 2.8 is tested.
+the names of the tutorial. The brokers run Kafka 4; those of the tutorial, Kafka 2.8, are in
+`tests/brokers/test_broker_versions.py`.
 """
 
 from __future__ import annotations

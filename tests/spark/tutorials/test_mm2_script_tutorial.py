@@ -2,9 +2,10 @@
 
 `mm2.sh` runs byte for byte. Replaced words: the addresses of the brokers, `docker compose exec
 kafka-source-0` (the tools run on this computer), the directories of the image, and the ports of the
-two workers, which share this computer: `curl` reaches the first one under port 8083. Both workers
-are the entry point of the image with command and environment of the tutorial's file. Kafka UI,
-Prometheus and Grafana are other tests; here the calls of Kafka UI are made with `curl`.
+two workers, which share this computer: `curl` reaches the first one under port 8083. Added is
+`rest.advertised.host.name=localhost`, because the host names of containers are unknown here. Both
+workers are the entry point of the image with command and environment of the tutorial's file. Kafka
+UI, Prometheus and Grafana are other tests; here the calls of Kafka UI are made with `curl`.
 """
 
 from __future__ import annotations

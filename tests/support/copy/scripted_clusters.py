@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from sparkmirror.copy.driver.cluster_queries import ClusterQueries, LogRange, LogRanges
-from sparkmirror.copy.driver.fencing.fence import FencedPartition, PartitionFencer
+from sparkmirror.copy.driver.fencing.fence import LogEnd, PartitionFencer
 from sparkmirror.copy.driver.fencing.producer_support import ProducerSupport
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.ledger import LedgerChange, LedgerEntry
@@ -86,9 +86,7 @@ class ScriptedFences(PartitionFencer):
     def __init__(self, clusters: ClusterQueries) -> None:
         super().__init__(clusters.target, "g-c")
         self.scripted_support = ProducerSupport()
-        self.outcome: FencedPartition | ErrorCode | MirrorError = FencedPartition(
-            FENCE_PRODUCER, 51
-        )
+        self.outcome: LogEnd | ErrorCode | MirrorError = LogEnd(FENCE_PRODUCER, 51)
         self.first_identity = FENCE_PRODUCER
         self.unfenced_identity = ProducerIdAndEpoch(77, 0)
         self.fenced: list[TopicPartition] = []
@@ -108,7 +106,7 @@ class ScriptedFences(PartitionFencer):
 
     def fence(
         self, partitions: Iterable[TopicPartition]
-    ) -> dict[TopicPartition, FencedPartition | ErrorCode]:
+    ) -> dict[TopicPartition, LogEnd | ErrorCode]:
         if isinstance(self.outcome, MirrorError):
             raise self.outcome
         wanted = list(partitions)

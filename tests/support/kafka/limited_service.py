@@ -1,4 +1,4 @@
-"""A service that speaks only a part of Kafka's protocol: a proxy in front of one real broker.
+"""A service that supports only a part of Kafka's protocol: a proxy in front of one real broker.
 
 It stands for services such as Event Hubs. It leaves APIs and versions out of its ApiVersions
 response and closes a connection on which one of them is requested; it refuses APIs and codecs with

@@ -1,6 +1,6 @@
 """The entry point of the image: decides what runs in the container and becomes it.
 
-1. Arguments are a command, which runs.
+1. Arguments are a command, which runs. Of the `CONNECT_*` variables only log levels count then.
 2. Without arguments, `CONNECT_*` variables make a Connect worker: their properties are written to
    `/etc/kafka-connect/kafka-connect.properties`, the last word of the worker's command line.
 3. Without those, `./config/mm2-config.properties` in the work directory runs all its flows.
@@ -62,10 +62,10 @@ def container_start(
     worker_file: Path = WORKER_FILE,
 ) -> ContainerStart:
     """Decide what the container runs. Raises CannotStart with the usage or what is missing."""
-    if arguments:
-        return ContainerStart(command=tuple(arguments))
     found = ConnectEnvironment.of(environment)
     variables = {LEVELS_VARIABLE: found.log_levels} if found.log_levels else {}
+    if arguments:
+        return ContainerStart(command=tuple(arguments), variables=variables)
     if found.properties:
         if found.missing_variables:
             raise CannotStart(_missing_text(found.missing_variables))

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from sparkmirror.cli.container.running_file import running_file
+from sparkmirror.cli.container.process_properties_file import process_properties_file
 from sparkmirror.config.files.deprecated_keys import migrate_deprecated_keys
 from sparkmirror.config.files.properties import load_properties
 from sparkmirror.config.secrets.providers import create_providers
@@ -84,7 +84,7 @@ def health_problem(address: HealthAddress) -> str | None:
 
 def check(arguments: Sequence[str]) -> int:
     """Print a problem, if there is one, and return the exit code."""
-    file = Path(arguments[0]) if arguments else running_file()
+    file = Path(arguments[0]) if arguments else process_properties_file()
     try:
         properties = load_properties(file).mapping if file else {}
         problem = health_problem(health_address(properties, os.environ))

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from sparkmirror.cli.strimzi.import_from_strimzi_command import DEFAULT_SECRETS
-from sparkmirror.cli.strimzi.properties_to_resource.mirror_maker_2_fields import ResourceExport
-from sparkmirror.cli.strimzi.resource_to_properties.resource_versions import V1, V1BETA2
+from sparkmirror.cli.strimzi.properties_to_resource.resource_export import ResourceExport
+from sparkmirror.cli.strimzi.resource_to_properties.api_versions import V1, V1BETA2
 from sparkmirror.cli.strimzi.yaml_documents import documents_text
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.properties import load_properties

@@ -16,7 +16,7 @@ from sparkmirror.config.client_configs import (
     ConnectorClient,
 )
 from sparkmirror.config.definition.override_policy import PRODUCER_OVERRIDE_PREFIX
-from sparkmirror.config.event_hubs import event_hubs_defaults, event_hubs_worker_defaults
+from sparkmirror.config.event_hubs_defaults import event_hubs_defaults, event_hubs_worker_defaults
 from sparkmirror.config.files.provenance import (
     CandidateValue,
     ConfigOrigin,

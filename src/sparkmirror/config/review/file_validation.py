@@ -22,7 +22,7 @@ from sparkmirror.config.definition.connector_config_validation import (
     validate_connector_config,
 )
 from sparkmirror.config.definition.enrichment import ALIAS_LIST_KEYS
-from sparkmirror.config.event_hubs import event_hubs_notice
+from sparkmirror.config.event_hubs_defaults import event_hubs_notice
 from sparkmirror.config.files.client_config_origins import worker_producer_layers
 from sparkmirror.config.files.mirror_maker_config import (
     CLUSTERS,

@@ -12,7 +12,11 @@ from typing import Final
 from sparkmirror.config.client_configs import ClientType, ClusterSide, connector_clients
 from sparkmirror.config.definition.config_def import ConfigDef
 from sparkmirror.config.definition.override_policy import PRODUCER_OVERRIDE_PREFIX
-from sparkmirror.config.event_hubs import COMPRESSION_TYPE, MAX_REQUEST_SIZE, REQUEST_TIMEOUT
+from sparkmirror.config.event_hubs_defaults import (
+    COMPRESSION_TYPE,
+    MAX_REQUEST_SIZE,
+    REQUEST_TIMEOUT,
+)
 from sparkmirror.config.files.worker_and_connector_keys import FlowPart
 from sparkmirror.config.tables.client.common_client_configs import CLIENT
 from sparkmirror.config.tables.no_effect_reasons import (

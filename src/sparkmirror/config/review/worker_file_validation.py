@@ -12,7 +12,7 @@ from sparkmirror.config.client_configs import (
 from sparkmirror.config.definition import override_policy
 from sparkmirror.config.definition.override_policy import policy_faults
 from sparkmirror.config.definition.value_types import ParsedValue
-from sparkmirror.config.event_hubs import event_hubs_notice
+from sparkmirror.config.event_hubs_defaults import event_hubs_notice
 from sparkmirror.config.files.deprecated_keys import IGNORED_KEYS
 from sparkmirror.config.files.worker_file import WorkerFile
 from sparkmirror.config.notices import Notice, NoticeKind

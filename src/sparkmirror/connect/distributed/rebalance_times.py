@@ -9,7 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from sparkmirror.connect.distributed.request_times import RequestSummary, RequestTimes
+from sparkmirror.connect.distributed.coordinator_request_times import (
+    CoordinatorRequestTimes,
+    RequestSummary,
+)
 from sparkmirror.metrics.sampled_stat import DEFAULT_CONFIG, MetricConfig, SampledStat
 
 _HOUR_S: Final = 3600
@@ -53,8 +56,8 @@ class RebalanceTimes:
         self._total_ms = 0.0
         self._began_ms: float | None = None
         self._ended_ms: float | None = None
-        self._joins, self._syncs = RequestTimes(config), RequestTimes(config)
-        self._heartbeats = RequestTimes(config)
+        self._joins, self._syncs = CoordinatorRequestTimes(config), CoordinatorRequestTimes(config)
+        self._heartbeats = CoordinatorRequestTimes(config)
 
     def on_began(self) -> None:
         """The worker joins, or joins again."""
@@ -117,7 +120,7 @@ class RebalanceTimes:
             )
 
     @contextmanager
-    def _measure(self, requests: RequestTimes) -> Iterator[None]:
+    def _measure(self, requests: CoordinatorRequestTimes) -> Iterator[None]:
         began_ms = self._now_ms()
         yield
         now_ms = self._now_ms()

@@ -68,7 +68,7 @@ class ControlConnection:
     ) -> ControlConnection:
         """Connect to the driver; each end authenticates the other. Blocks.
 
-        `protocol` is what the driver speaks. Connecting and authenticating may take
+        `protocol` is the one that the driver uses. Connecting and authenticating may take
         CONNECT_TIMEOUT_S each. Raises ControlConnectionLost.
         """
         try:

@@ -3,7 +3,7 @@
     ENCRYPTED_FRAMES   `encryption`: the standard library of every Python
     TLS_PSK            `tls_psk`: TLS 1.3 with a pre-shared key, from Python 3.13 on
 
-The driver decides for one of them, and its endpoint names it. Both ends speak that one and no
+The driver decides for one of them, and its endpoint names it. Both ends use that one and no
 other. So nothing is negotiated on the network, and an attacker there has nothing to negotiate down.
 No I/O.
 """
@@ -20,14 +20,14 @@ from sparkmirror.errors import MirrorError
 
 
 class ControlProtocol(enum.StrEnum):
-    """What a control server speaks. The value is written into endpoint files and settings."""
+    """The protocol of a control server. The value is written into endpoint files and settings."""
 
     ENCRYPTED_FRAMES = "encrypted-frames"
     TLS_PSK = "tls-psk"
 
 
 class ControlProtocolUnsupported(MirrorError):
-    """The driver speaks a protocol that the Python of this process does not have."""
+    """The driver uses a protocol that the Python of this process does not have."""
 
 
 class ConnectionCipher(Protocol):
@@ -93,6 +93,6 @@ def driver_handshake(protocol: ControlProtocol, secret: bytes) -> ControlHandsha
 def _require_tls_psk() -> None:
     if not HAS_TLS_PSK:
         raise ControlProtocolUnsupported(
-            "the driver speaks TLS with a pre-shared key, and this Python has none;"
+            "the driver uses TLS with a pre-shared key, and this Python has none;"
             f" set spark.sparkmirror.control.protocol={ControlProtocol.ENCRYPTED_FRAMES}"
         )

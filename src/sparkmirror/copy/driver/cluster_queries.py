@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sparkmirror.config.client_configs import WORKER_PRODUCER_PREFIX
-from sparkmirror.config.event_hubs import event_hubs_defaults
+from sparkmirror.config.event_hubs_defaults import event_hubs_defaults
 from sparkmirror.copy.client_config_resolver import (
     resolve_client,
     resolve_producer_limits,
@@ -87,7 +87,7 @@ class ClusterQueries:
         target = resolve_properties(settings.target_alias, settings.target)
         if applied := event_hubs_defaults(target):
             log.info(
-                "%s is Azure Event Hubs: its producer uses %s, because no key sets it otherwise",
+                "%s is Azure Event Hubs: its producer uses %s, because no config sets these keys",
                 settings.target_alias,
                 ", ".join(f"{key}={value}" for key, value in applied.items()),
             )

@@ -1,4 +1,4 @@
-"""When the certificates end that a client or a listener uses."""
+"""When the certificates expire that a client or a listener uses."""
 
 from __future__ import annotations
 

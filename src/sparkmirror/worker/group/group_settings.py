@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from sparkmirror.config.definition.value_types import ParsedValue
-from sparkmirror.config.event_hubs import SESSION_TIMEOUT, event_hubs_worker_defaults
+from sparkmirror.config.event_hubs_defaults import SESSION_TIMEOUT, event_hubs_worker_defaults
 
 HEARTBEAT_INTERVAL = "heartbeat.interval.ms"
 REBALANCE_TIMEOUT = "rebalance.timeout.ms"

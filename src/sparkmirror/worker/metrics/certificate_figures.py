@@ -1,4 +1,4 @@
-"""When the certificates end that this worker uses: of its listeners and of the clients of tasks.
+"""When the certificates expire that this worker uses: of its listeners and of the clients of tasks.
 
 A store is read again only when its file has changed. Any thread may call.
 """
@@ -28,7 +28,7 @@ TlsUsers = Mapping[str, Mapping[str, str]]
 
 
 def uses_tls(properties: Mapping[str, str]) -> bool:
-    """Whether a client with these properties speaks TLS."""
+    """Whether a client with these properties uses TLS."""
     return "SSL" in properties.get(SECURITY_PROTOCOL, "").upper().split("_")
 
 
@@ -87,5 +87,9 @@ def _read(alias: str, config: SslConfig) -> Mapping[str, float]:
     try:
         return certificate_ends(config)
     except ConfigError as error:
-        log.warning("The end of the certificates of %s is not known: %s", alias, error)
+        log.warning(
+            "Cluster %s: the expiry of its certificates is unknown and not in /metrics: %s",
+            alias,
+            error,
+        )
         return {}

@@ -14,7 +14,7 @@ from sparkmirror.metrics import connect_metrics, sparkmirror_metrics, task_metri
 from sparkmirror.metrics.definition import Figure, MetricDefinition
 from sparkmirror.metrics.jmx_quoting import jmx_sanitize
 from sparkmirror.mirror.connect_topics.connect_statuses import LifecycleState
-from sparkmirror.worker.metrics.group_metrics import (
+from sparkmirror.worker.metrics.coordinator_figures import (
     HerderReading,
     coordinator_figures,
     rebalance_figures,

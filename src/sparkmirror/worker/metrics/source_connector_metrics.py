@@ -17,7 +17,7 @@ from sparkmirror.metrics.jmx_quoting import jmx_sanitize
 from sparkmirror.model import TopicPartition
 from sparkmirror.worker.metrics.copied_counts import ConnectorCounts, CopiedCounts
 from sparkmirror.worker.metrics.metrics_settings import MetricsSettings
-from sparkmirror.worker.metrics.source_task_metrics import SourceTasks
+from sparkmirror.worker.metrics.source_task_figures import SourceTasks
 from sparkmirror.worker.metrics.topic_labels import topic_labels
 
 _COPYING = (DriverPhase.STARTING, DriverPhase.RUNNING, DriverPhase.DRAINING)

@@ -41,7 +41,6 @@ class TaskCountsByNumber:
         self._active.clear()
 
     def add_fetched(self, task: int, records: int, now_ms: float) -> None:
-        """Add records that a task has fetched."""
         if records and task != NO_TASK:
             self._tasks[task].fetched += records
             self._tasks[task].fetch_rate.record(records, now_ms)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from sparkmirror.connect.connector_task_id import ConnectorTaskId
-from sparkmirror.connect.connectors.shared.task_activity import ActivitySummary
+from sparkmirror.connect.connectors.shared.source_task_stats import SourceTaskSummary
 from sparkmirror.metrics import sparkmirror_metrics, task_metrics
 from sparkmirror.metrics.definition import Figure
 from sparkmirror.metrics.jmx_quoting import jmx_sanitize
@@ -35,8 +35,8 @@ class TaskReading:
     """Records that were written at once; None if that is not known."""
 
 
-def activity_figures(
-    prefix: str, summaries: Mapping[ConnectorTaskId, ActivitySummary]
+def stats_figures(
+    prefix: str, summaries: Mapping[ConnectorTaskId, SourceTaskSummary]
 ) -> Iterator[Figure]:
     """Yield the figures of checkpoint and heartbeat tasks. `prefix` precedes the names in REST."""
     for task, summary in summaries.items():
@@ -50,7 +50,7 @@ def activity_figures(
             )
 
 
-def _reading(summary: ActivitySummary) -> TaskReading:
+def _reading(summary: SourceTaskSummary) -> TaskReading:
     return TaskReading(
         polled=summary.made,
         poll_rate=summary.made_rate,

@@ -11,13 +11,17 @@ from sparkmirror.connect.distributed.rebalance_times import RebalanceTimes
 from sparkmirror.connect.herder.distributed_herder import DistributedHerder
 from sparkmirror.connect.herder.herder import WorkerStatus
 from sparkmirror.metrics.definition import Figure
+from sparkmirror.metrics.names.exposed_names import expose
 from sparkmirror.metrics.process_metrics import ProcessFigures
-from sparkmirror.metrics.rules.rule_sets import expose
 from sparkmirror.metrics.series_limit import limit_series
 from sparkmirror.security.tls.ssl_config import SslConfig
 from sparkmirror.worker.connector_progress import WorkerMonitor
 from sparkmirror.worker.metrics.certificate_figures import CertificateFigures
-from sparkmirror.worker.metrics.group_metrics import HerderReading, ProgramInfo, program_figures
+from sparkmirror.worker.metrics.coordinator_figures import (
+    HerderReading,
+    ProgramInfo,
+    program_figures,
+)
 from sparkmirror.worker.metrics.herder_metrics import health_figures, herder_figures
 from sparkmirror.worker.metrics.metrics_settings import DEFAULT_EXPOSURE, ExposureSettings
 from sparkmirror.worker.server_info import program_commit

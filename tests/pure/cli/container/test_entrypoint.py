@@ -72,6 +72,11 @@ def test_log_levels_are_a_variable_of_the_command(mirror_directory: Path) -> Non
         assert start.notes == ()
 
 
+def test_log_levels_count_for_a_given_command_too(mirror_directory: Path) -> None:
+    start = container_start(("connect-distributed.sh", "w"), LOG_LEVELS, mirror_directory)
+    assert start.variables == {"SPARKMIRROR_LOG_LEVELS": "root=WARN,a.b=DEBUG"}
+
+
 def test_file_in_the_work_directory_starts_its_flows(mirror_directory: Path) -> None:
     services = {"CONNECT_SERVICE_HOST": "10.0.0.1"}
     start = container_start((), services, mirror_directory)

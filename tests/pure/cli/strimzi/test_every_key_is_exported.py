@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkmirror.cli.strimzi.properties_to_resource.mirror_maker_2_fields import ResourceExport
+from sparkmirror.cli.strimzi.properties_to_resource.resource_export import ResourceExport
 from sparkmirror.cli.strimzi.remarks import StrimziRemark
 from sparkmirror.config.files.deprecated_keys import REMOVED_KEYS, RENAMED_KEYS
 from sparkmirror.config.files.flow_config_precedence import ALL_CONNECTOR_NAMES

@@ -14,7 +14,7 @@ from sparkmirror.cli.strimzi.properties_to_resource.kubernetes_names import (
     secret_key_name,
     variable_name,
 )
-from sparkmirror.cli.strimzi.properties_to_resource.secrets_to_create import SecretsToCreate
+from sparkmirror.cli.strimzi.properties_to_resource.secret_names import SecretNames
 from sparkmirror.config.secrets.variables import ConfigVariable
 
 
@@ -39,7 +39,7 @@ def test_valid_names_are_kept() -> None:
 
 
 def test_files_with_one_name_are_secrets_with_two() -> None:
-    secrets = SecretsToCreate("/etc/secrets", {"file": "file"}, [], [])
+    secrets = SecretNames("/etc/secrets", {"file": "file"}, [], [])
     keys = [
         secrets.key_of(ConfigVariable("file", path, key), "some.key")
         for path, key in (

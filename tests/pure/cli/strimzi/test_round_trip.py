@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparkmirror.cli.strimzi.properties_to_resource.mirror_maker_2_fields import ResourceExport
+from sparkmirror.cli.strimzi.properties_to_resource.resource_export import ResourceExport
 from sparkmirror.cli.strimzi.resource_to_properties.kubernetes_resources import import_resources
 from sparkmirror.cli.strimzi.resource_to_properties.kubernetes_secret_files import SecretFiles
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig

@@ -206,7 +206,7 @@ def test_changed_values_of_the_workers_file_restart_connectors_without_placehold
         )
         for name in ("c", "d"):
             harness.wait_for_states(name, "RUNNING", "RUNNING", "RUNNING")
-        # The group may divide the work before the herder hears of a config: then it starts twice.
+        # The group may divide the work before the herder has read a config: then it starts twice.
         starts = {name: harness.probe.calls.count(f"start {name}") for name in ("c", "d")}
         values["producer.sasl.jaas.config"] = "second"
         poll_until(lambda: "restart tasks c [0, 1]" in harness.probe.calls, "a restart")

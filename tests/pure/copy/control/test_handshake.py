@@ -1,4 +1,4 @@
-"""The protocol of a control connection: the driver names it, and both ends speak no other."""
+"""The protocol of a control connection: the driver names it, and both ends use no other."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def test_a_store_that_changes_is_read_again(
     figures = CertificateFigures(lambda: clients)
     assert [*figures.figures()] == [*figures.figures()] == []
     assert len(caplog.messages) == 1
-    assert "The end of the certificates of east is not known" in caplog.messages[0]
+    assert "Cluster east: the expiry of its certificates is unknown" in caplog.messages[0]
     own.write_bytes(authority.key_store("alice").read_bytes())
     assert len([*figures.figures()]) == 1
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from sparkmirror.connect.connector_task_id import ConnectorTaskId
 from sparkmirror.connect.distributed.assignment import Assignment, MemberShare
+from sparkmirror.connect.distributed.coordinator_request_times import RequestSummary
 from sparkmirror.connect.distributed.rebalance_times import RebalanceSummary
-from sparkmirror.connect.distributed.request_times import RequestSummary
 from sparkmirror.connect.herder.herder import ConnectorStateInfo, StateInfo, WorkerStatus
 from sparkmirror.connect.herder.mirror_monitor_api import HerderFigures, StartupSummary
 from sparkmirror.connect.runtime.status.task_state_times import TaskTimeShares
-from sparkmirror.worker.metrics.group_metrics import HerderReading
+from sparkmirror.worker.metrics.coordinator_figures import HerderReading
 from sparkmirror.worker.metrics.herder_metrics import health_figures, herder_figures
 from tests.support.exposed_series import series, series_of
 

@@ -29,14 +29,18 @@ from sparkmirror.copy.snapshot import CopySnapshot, PartitionView
 from sparkmirror.engine.noop_conductor import job_without_partitions
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
 from sparkmirror.metrics.definition import Figure, RuleSet
+from sparkmirror.metrics.duplicate_series import merge_figures
 from sparkmirror.metrics.exposition import render
-from sparkmirror.metrics.merging import merge_figures
-from sparkmirror.metrics.rules.absent_metrics import ABSENT_METRICS
-from sparkmirror.metrics.rules.kafka_beans import KAFKA_BEANS, KafkaBean, jmx_name, strimzi_name
-from sparkmirror.metrics.rules.rule_sets import expose
+from sparkmirror.metrics.names.absent_metrics import ABSENT_METRICS
+from sparkmirror.metrics.names.exposed_names import expose
+from sparkmirror.metrics.names.mbeans import MBEAN_TYPES, MBeanType, jmx_name, strimzi_name
 from sparkmirror.model import SourceAndTarget, TopicPartition
 from sparkmirror.worker.connector_progress import WorkerMonitor
-from sparkmirror.worker.metrics.group_metrics import HerderReading, ProgramInfo, program_figures
+from sparkmirror.worker.metrics.coordinator_figures import (
+    HerderReading,
+    ProgramInfo,
+    program_figures,
+)
 from sparkmirror.worker.metrics.herder_metrics import herder_figures
 from sparkmirror.worker.metrics.metrics_settings import MetricsDetail, MetricsSettings
 from tests.support.exposed_series import Series, series, series_of
@@ -52,14 +56,14 @@ INFO = ProgramInfo(version="4.3.0", commit="a9ce3221537b8653", started_s=1794781
 FLOW = SourceAndTarget("source", "target")
 
 
-def recorded_beans() -> Iterator[tuple[KafkaBean, dict[str, str], dict[str, Any]]]:
+def recorded_beans() -> Iterator[tuple[MBeanType, dict[str, str], dict[str, Any]]]:
     """The type, the other keys and the attributes of each MBean."""
     for line in golden_lines("metrics/mbeans.jsonl"):
         domain, _, rest = line["mbean"].partition(":")
         keys = dict(part.split("=", 1) for part in rest.split(","))
         kind = keys.pop("type")
-        unknown = KafkaBean(domain=domain, type=kind, strimzi="")
-        yield KAFKA_BEANS.get(kind, unknown), keys, line["attributes"]
+        unknown = MBeanType(domain=domain, type=kind, strimzi="")
+        yield MBEAN_TYPES.get(kind, unknown), keys, line["attributes"]
 
 
 def recorded_series() -> Iterator[Series]:
@@ -79,7 +83,7 @@ def recorded_series() -> Iterator[Series]:
 
 
 def text_series(
-    bean: KafkaBean, labels: dict[str, str], attribute: str, value: str
+    bean: MBeanType, labels: dict[str, str], attribute: str, value: str
 ) -> Iterator[Series]:
     """The series that Strimzi's rules make of a text."""
     text = attribute.replace("-", "_")
@@ -165,8 +169,8 @@ def worker_figures(detail: MetricsDetail) -> list[Figure]:
             partition = TopicPartition(of["topic"], int(of["partition"]))
             key = CheckpointKey("mm2-cpc", FLOW, of["group"], partition)
             flow.group_reports.latencies.record([key], 1.0)
-    flow.activities.start("mm2-cpc", 0)
-    flow.activities.start("mm2-hbc", 0).on_heartbeat(1.0)
+    flow.task_stats.start("mm2-cpc", 0)
+    flow.task_stats.start("mm2-hbc", 0).on_heartbeat(1.0)
     rebalances = RebalanceTimes()
     rebalances.on_began()
     rebalances.on_completed()

@@ -12,7 +12,7 @@ from sparkmirror.copy.record_ages import AgeSummary, RecordAges
 from sparkmirror.copy.snapshot import CopyEvent, CopySnapshot, PartitionView
 from sparkmirror.engine.noop_conductor import job_without_partitions
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
-from sparkmirror.metrics.merging import merge_figures
+from sparkmirror.metrics.duplicate_series import merge_figures
 from sparkmirror.mirror.connect_topics.connect_configs import TargetState
 from sparkmirror.model import TopicPartition
 from sparkmirror.worker.connector_progress import WorkerMonitor

@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from sparkmirror.cli.strimzi.kubernetes_secret_key import SecretKey
-from sparkmirror.cli.strimzi.properties_to_resource.cluster_login import ClusterLogin
+from sparkmirror.cli.strimzi.properties_to_resource.cluster_authentication import (
+    ClusterAuthentication,
+)
 from sparkmirror.cli.strimzi.properties_to_resource.cluster_settings import (
     ClusterSettings,
     WrittenSetting,
@@ -59,7 +61,7 @@ class ClusterFields:
         has_tls = protocol in {"SSL", "SASL_SSL"}
         if has_tls:
             fields["tls"] = {"trustedCertificates": self._trusted_certificates()}
-        login = ClusterLogin(settings, self._pod)
+        login = ClusterAuthentication(settings, self._pod)
         authentication = None
         if protocol.startswith("SASL_"):
             authentication = login.sasl()

@@ -51,5 +51,4 @@ class ClusterSettings:
         return default
 
     def remark(self, setting: WrittenSetting, text: str) -> None:
-        """Add a remark about a setting."""
         self._remarks.append(StrimziRemark(setting.origin, text))

@@ -6,7 +6,7 @@ from typing import Final
 
 from sparkmirror.cli.strimzi.properties_to_resource.cluster_fields import CLIENT_PREFIXES
 from sparkmirror.cli.strimzi.properties_to_resource.cluster_settings import WrittenSetting
-from sparkmirror.cli.strimzi.resource_to_properties.mirror_reader import CONNECTOR_FIELDS
+from sparkmirror.cli.strimzi.resource_to_properties.mirror_maker_2_import import CONNECTOR_FIELDS
 from sparkmirror.config.files.flow_config_precedence import CONFIG_PROVIDERS_PREFIX
 from sparkmirror.config.files.mirror_maker_config import EMIT_HEARTBEATS, ENABLED, MirrorMakerConfig
 from sparkmirror.config.files.provenance import ConfigOrigin, PrecedenceRule

@@ -40,7 +40,10 @@ def left_out_reason(
         return _without_effect(name, str(flow))
     alias = next((one for one in config.clusters if key.startswith(f"{one}.")), None)
     if alias is not None:
-        return f"is not carried over: another key wins, or no enabled flow has the cluster {alias}"
+        return (
+            "is not carried over: another key overrides it, or no enabled flow has the cluster "
+            f"{alias}"
+        )
     if key.startswith(CLIENT_TYPES):
         return "has no effect: write <cluster>. or <flow>. before it"
     if name in NAMES_FOR_ALL_FLOWS or name in CLIENT_SECURITY_NAMES or name in RENAMED_KEYS:
@@ -51,7 +54,9 @@ def left_out_reason(
 def _without_effect(name: str, owner: str) -> str:
     if name in REMOVED_KEYS:
         return f"is not carried over: {REMOVED_KEYS[name]}"
-    return f"has no effect on {owner}: another key wins, or no connector of Strimzi reads it"
+    return (
+        f"has no effect on {owner}: another key overrides it, or no connector of Strimzi reads it"
+    )
 
 
 def _provider_reason(key: str, value: str, config: MirrorMakerConfig) -> str:

@@ -14,7 +14,7 @@ from sparkmirror.cli.strimzi.properties_to_resource.kubernetes_names import (
     UniqueNames,
     variable_name,
 )
-from sparkmirror.cli.strimzi.properties_to_resource.secrets_to_create import SecretsToCreate
+from sparkmirror.cli.strimzi.properties_to_resource.secret_names import SecretNames
 from sparkmirror.cli.strimzi.remarks import StrimziRemark
 from sparkmirror.config.secrets.redaction import redact_value
 from sparkmirror.config.secrets.variables import (
@@ -31,7 +31,7 @@ class PodVariables:
     """The variables of the pods of one resource. Adds to `remarks` what else they need."""
 
     def __init__(
-        self, secrets: SecretsToCreate, values: Iterable[str], remarks: list[StrimziRemark]
+        self, secrets: SecretNames, values: Iterable[str], remarks: list[StrimziRemark]
     ) -> None:
         self.secrets = secrets
         self._remarks = remarks

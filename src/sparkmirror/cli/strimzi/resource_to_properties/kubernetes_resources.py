@@ -9,7 +9,10 @@ from typing import Any
 from sparkmirror.cli.strimzi.kubernetes_secret_key import SecretKey
 from sparkmirror.cli.strimzi.remarks import StrimziRemark
 from sparkmirror.cli.strimzi.resource_to_properties.kubernetes_secret_files import SecretFiles
-from sparkmirror.cli.strimzi.resource_to_properties.mirror_reader import KIND, MirrorReader
+from sparkmirror.cli.strimzi.resource_to_properties.mirror_maker_2_import import (
+    KIND,
+    MirrorMaker2Import,
+)
 from sparkmirror.cli.strimzi.resource_to_properties.misplaced_fields import fragment_faults
 from sparkmirror.cli.strimzi.resource_to_properties.resource_fields import ResourceFields
 from sparkmirror.errors import ConfigError, ConfigFault
@@ -33,7 +36,7 @@ def import_resources(
     """
     faults: list[ConfigFault] = []
     remarks: list[StrimziRemark] = []
-    reader = MirrorReader(secrets, faults, remarks)
+    reader = MirrorMaker2Import(secrets, faults, remarks)
     found = 0
     for document in documents:
         if isinstance(document, dict) and "kind" not in document:

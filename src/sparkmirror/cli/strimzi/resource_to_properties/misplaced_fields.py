@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from sparkmirror.cli.strimzi.resource_to_properties.resource_fields import ResourceFields
-from sparkmirror.cli.strimzi.resource_to_properties.resource_versions import (
+from sparkmirror.cli.strimzi.resource_to_properties.api_versions import (
     API_GROUP,
     suggested_version,
 )
+from sparkmirror.cli.strimzi.resource_to_properties.resource_fields import ResourceFields
 from sparkmirror.errors import ConfigFault
 
 TARGET_CONNECTOR: Final = "targetConnector"

@@ -1,4 +1,4 @@
-"""SASL, as every Kafka client speaks it: the `sasl.*` keys in Kafka's order."""
+"""SASL, as every Kafka client uses it: the `sasl.*` keys in Kafka's order."""
 
 from __future__ import annotations
 

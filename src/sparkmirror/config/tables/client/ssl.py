@@ -1,4 +1,4 @@
-"""TLS, as every Kafka client speaks it: the `ssl.*` keys in Kafka's order."""
+"""TLS, as every Kafka client uses it: the `ssl.*` keys in Kafka's order."""
 
 from __future__ import annotations
 

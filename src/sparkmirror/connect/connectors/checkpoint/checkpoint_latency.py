@@ -63,7 +63,6 @@ class CheckpointLatencies:
             }
 
     def latencies(self) -> Iterator[CheckpointLatency]:
-        """Yield all latencies."""
         now_ms = self._clock() * 1000
         with self._lock:
             found = [

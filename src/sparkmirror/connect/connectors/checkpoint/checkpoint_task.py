@@ -38,7 +38,7 @@ from sparkmirror.connect.connectors.shared.checkpoint_and_heartbeat_offsets impo
 from sparkmirror.connect.connectors.shared.compacted_topic_reader import CompactedTopicReader
 from sparkmirror.connect.connectors.shared.errors_by_cause import describe_errors_by_cause
 from sparkmirror.connect.connectors.shared.scheduler import MIN_INTERVAL_S
-from sparkmirror.connect.connectors.shared.task_activity import TaskActivities
+from sparkmirror.connect.connectors.shared.source_task_stats import HerderTaskStats
 from sparkmirror.connect.connectors.shared.worker_client_config import WorkerClientConfig
 from sparkmirror.errors import ClusterError, UnsupportedByBroker
 from sparkmirror.mirror.connect_topics.source_record import SourceRecord, checkpoint_record
@@ -73,21 +73,19 @@ class MirrorCheckpointTask:
         config: ExpandedConfig,
         worker: WorkerClientConfig,
         reports: GroupReports,
-        activities: TaskActivities | None = None,
+        task_stats: HerderTaskStats | None = None,
     ) -> None:
-        """`reports` gets what became of each offset, `activities` what the task has written."""
+        """`reports` gets what became of each offset, `task_stats` what the task has written."""
         self._originals = dict(config)
         self._config = parsed = MirrorCheckpointConfig.parse(config)
         self._groups = assigned_groups(config)
         self._reports = reports
         self._topic = parsed.checkpoints_topic.name
         self._clients = clients = CheckpointClients.create(parsed, worker)
-        self._activities = activities or TaskActivities()
-        self._activity = self._activities.start(
-            parsed.shared.name, int(config.get(TASK_INDEX, "0"))
-        )
+        self._task_stats = task_stats or HerderTaskStats()
+        self._stats = self._task_stats.start(parsed.shared.name, int(config.get(TASK_INDEX, "0")))
         self._record_offsets = CheckpointAndHeartbeatOffsets(
-            parsed.shared.name, config, worker, self._activity
+            parsed.shared.name, config, worker, self._stats
         )
         self._translation = OffsetTranslationTopics(
             TranslationSources(
@@ -171,7 +169,7 @@ class MirrorCheckpointTask:
     def close(self) -> None:
         """Close the connections and remove the reports."""
         self._reports.remove(self._config.shared.name, self._groups)
-        self._activities.end(self._activity)
+        self._task_stats.end(self._stats)
         self._clients.close()
         self._record_offsets.close()
 
@@ -203,7 +201,7 @@ class MirrorCheckpointTask:
             for checkpoint in found.checkpoints
         ]
         self._pending += made
-        self._activity.on_made(len(made))
+        self._stats.on_made(len(made))
         self._update_reports()
         self._write()
 
@@ -227,7 +225,7 @@ class MirrorCheckpointTask:
                 [Record(0, record.timestamp_ms, *record.record) for _, record in batch],
             )
             del self._pending[:MAX_BATCH_RECORDS]
-            self._activity.on_written(len(batch))
+            self._stats.on_written(len(batch))
             self._written_topics = frozenset({self._topic})
             self._measure(batch)
             self._record_offsets.save([record for _, record in batch])

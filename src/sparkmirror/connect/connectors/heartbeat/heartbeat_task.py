@@ -13,7 +13,7 @@ from sparkmirror.connect.connectors.shared.checkpoint_and_heartbeat_offsets impo
     CheckpointAndHeartbeatOffsets,
 )
 from sparkmirror.connect.connectors.shared.scheduler import MIN_INTERVAL_S
-from sparkmirror.connect.connectors.shared.task_activity import TaskActivities
+from sparkmirror.connect.connectors.shared.source_task_stats import HerderTaskStats
 from sparkmirror.connect.connectors.shared.worker_client_config import WorkerClientConfig
 from sparkmirror.mirror.connect_topics.source_record import heartbeat_record
 from sparkmirror.mirror.offsets.records import Heartbeat
@@ -30,9 +30,9 @@ class MirrorHeartbeatTask:
         self,
         config: ExpandedConfig,
         worker: WorkerClientConfig,
-        activities: TaskActivities | None = None,
+        task_stats: HerderTaskStats | None = None,
     ) -> None:
-        """`activities` gets what the task has written."""
+        """`task_stats` gets what the task has written."""
         self._config = MirrorHeartbeatConfig.parse(config)
         self._interval_s = max(self._config.emit_heartbeats_s or 0.0, MIN_INTERVAL_S)
         self._topic = self._config.heartbeats_topic.name
@@ -42,11 +42,11 @@ class MirrorHeartbeatTask:
             worker.producer_properties(config),
             file_prefix=WORKER_PRODUCER_PREFIX,
         ).new_router(f"connector-producer-{shared.name}-0")
-        self._activities = activities or TaskActivities()
-        self._activity = self._activities.start(shared.name, 0)
-        self._activity.on_heartbeat(time.time())
+        self._task_stats = task_stats or HerderTaskStats()
+        self._stats = self._task_stats.start(shared.name, 0)
+        self._stats.on_heartbeat(time.time())
         self._record_offsets = CheckpointAndHeartbeatOffsets(
-            shared.name, config, worker, self._activity
+            shared.name, config, worker, self._stats
         )
         self._written_topics: frozenset[str] = frozenset()
         self._next_heartbeat_at = time.monotonic() + self._interval_s
@@ -69,9 +69,9 @@ class MirrorHeartbeatTask:
             TopicPartition(heartbeat.topic, heartbeat.partition),
             [Record(0, heartbeat.timestamp_ms, *heartbeat.record)],
         )
-        self._activity.on_made(1)
-        self._activity.on_written(1)
-        self._activity.on_heartbeat(time.time())
+        self._stats.on_made(1)
+        self._stats.on_written(1)
+        self._stats.on_heartbeat(time.time())
         self._next_heartbeat_at = max(self._next_heartbeat_at + self._interval_s, time.monotonic())
         self._written_topics = frozenset({self._topic})
         self._record_offsets.save([heartbeat])
@@ -98,6 +98,6 @@ class MirrorHeartbeatTask:
 
     def close(self) -> None:
         """Close the connections."""
-        self._activities.end(self._activity)
+        self._task_stats.end(self._stats)
         self._router.close()
         self._record_offsets.close()

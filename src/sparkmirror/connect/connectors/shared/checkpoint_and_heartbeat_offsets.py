@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable, Mapping
 
 from sparkmirror.cluster.access import ClusterAccess
-from sparkmirror.connect.connectors.shared.task_activity import TaskActivity
+from sparkmirror.connect.connectors.shared.source_task_stats import SourceTaskStats
 from sparkmirror.connect.connectors.shared.worker_client_config import WorkerClientConfig
 from sparkmirror.mirror.connect_topics.connect_offsets import StoredOffset, offset_key
 from sparkmirror.mirror.connect_topics.source_record import SourceRecord
@@ -25,14 +25,14 @@ class CheckpointAndHeartbeatOffsets:
         connector: str,
         config: Mapping[str, str],
         worker: WorkerClientConfig,
-        activity: TaskActivity,
+        stats: SourceTaskStats,
     ) -> None:
-        """`activity` gets how long each write takes."""
+        """`stats` gets how long each write takes."""
         access = ClusterAccess.from_properties("worker", worker.offsets_client_properties(config))
         self.router = access.new_router()
         self._topic = OffsetsTopic(self.router, worker.offsets_topic(config))
         self._connector = connector
-        self._activity = activity
+        self._stats = stats
         self._saved: set[bytes] = set()
         self._unsaved: dict[bytes, StoredOffset] = {}
 
@@ -54,7 +54,7 @@ class CheckpointAndHeartbeatOffsets:
     def save_unsaved(self) -> None:
         """Write the offsets that could not be written before. Raises a ClusterError."""
         if self._unsaved:
-            with self._activity.measure_commit():
+            with self._stats.measure_commit():
                 self._topic.save(self._unsaved.values(), now_ms=time.time_ns() // 1_000_000)
             self._saved |= self._unsaved.keys()
             self._unsaved.clear()

@@ -86,10 +86,11 @@ class DriverFenced(ClusterError):
 
 
 @dataclass(frozen=True, slots=True)
-class FencedPartition:
-    """A partition that only the new identity can append to, and where its log ends.
+class LogEnd:
+    """Where the log of a remote partition ends, and the identity that its fence gave, if any.
 
-    Without an identity there is no fence: the old identity continues.
+    With an identity, only that identity can append. Without one there is no fence: the old identity
+    continues, and the log may still grow.
     """
 
     identity: ProducerIdAndEpoch | None
@@ -204,7 +205,7 @@ class PartitionFencer:
 
     def fence(
         self, partitions: Iterable[TopicPartition]
-    ) -> dict[TopicPartition, FencedPartition | ErrorCode]:
+    ) -> dict[TopicPartition, LogEnd | ErrorCode]:
         """Fence partitions; for each one returns the fence, or the code that prevented it.
 
         Raises NoTransactions, and NotAuthorized if the principal may not use transactional ids.
@@ -212,7 +213,7 @@ class PartitionFencer:
         if not self.support.has_transactions:
             raise NoTransactions(self._router.client.cluster, self.support.missing_feature)
         by_id: dict[str, set[TopicPartition]] = {}
-        outcomes: dict[TopicPartition, FencedPartition | ErrorCode] = {}
+        outcomes: dict[TopicPartition, LogEnd | ErrorCode] = {}
         wanted = set(partitions)
         known = self._router.refresh({partition.topic for partition in wanted})
         for partition in wanted:
@@ -229,7 +230,7 @@ class PartitionFencer:
 
     def _fence_group(
         self, fence_id: str, partitions: set[TopicPartition]
-    ) -> dict[TopicPartition, FencedPartition | ErrorCode]:
+    ) -> dict[TopicPartition, LogEnd | ErrorCode]:
         """Fence partitions of one fence id; begin again if another conductor takes the id."""
         backoff = Backoff(initial_s=0.02, max_s=0.5)
         for _ in range(MAX_ATTEMPTS):
@@ -247,7 +248,7 @@ class PartitionFencer:
 
     def _fence_once(
         self, fence_id: str, partitions: set[TopicPartition]
-    ) -> dict[TopicPartition, FencedPartition | ErrorCode]:
+    ) -> dict[TopicPartition, LogEnd | ErrorCode]:
         identity = self._identity(fence_id)
         if self._version < EPOCH_BUMPING_VERSION:
             identity = self._init_producer(fence_id)
@@ -304,15 +305,15 @@ class PartitionFencer:
 
     def _confirm_markers(
         self, partitions: set[TopicPartition], fence: _Fence
-    ) -> dict[TopicPartition, FencedPartition | ErrorCode]:
+    ) -> dict[TopicPartition, LogEnd | ErrorCode]:
         """Search the marker in each partition: only a partition that has it is fenced."""
-        outcomes: dict[TopicPartition, FencedPartition | ErrorCode] = {}
+        outcomes: dict[TopicPartition, LogEnd | ErrorCode] = {}
         searches = find_markers(self._router, partitions, fence.old_identity, self._version)
         for partition, found in searches.items():
             if found.has_marker is None:
                 self._unconfirmed[partition] = fence
             outcomes[partition] = (
-                FencedPartition(fence.new_identity, found.end_offset, found.is_at_end)
+                LogEnd(fence.new_identity, found.end_offset, found.is_at_end)
                 if found.has_marker
                 else found.code
             )

@@ -18,7 +18,7 @@ A jump over gaps in the source can only end too early, never too late: it repeat
 none.
 
 Without a producer id no record is known to be own, and a request of a lost connection may have been
-appended twice. A third method then reads both logs (`copied_records`):
+appended twice. A third method then reads both logs (`log_comparison`):
 
     compare  source records from S on are found on the target, from T on, one after the other. The
              source resumes behind the last one found. Target records that are not the next one are
@@ -38,7 +38,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Protocol
 
-from sparkmirror.copy.driver.fencing.copied_records import (
+from sparkmirror.copy.driver.fencing.log_comparison import (
     copied_records,
     extend_runs,
     has_same_content,

@@ -26,7 +26,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from sparkmirror.copy.driver.cluster_queries import ClusterQueries
-from sparkmirror.copy.driver.fencing.fence import FencedPartition, NoTransactions, PartitionFencer
+from sparkmirror.copy.driver.fencing.fence import LogEnd, NoTransactions, PartitionFencer
 from sparkmirror.copy.driver.fencing.reconcile import (
     ReconciledPosition,
     ReconcileFailed,
@@ -70,7 +70,7 @@ class Takeover:
     lease_timeout_s: float
     """A task without contact to the driver stops copying after this time."""
     clock: Callable[[], float] = time.monotonic
-    _unused_fences: dict[TopicPartition, FencedPartition] = field(default_factory=dict)
+    _unused_fences: dict[TopicPartition, LogEnd] = field(default_factory=dict)
     """Fences of partitions that are still doubtful: they are not fenced again."""
     _unreadable: Counter[TopicPartition] = field(default_factory=Counter)
     """How often a batch of a partition could not be read."""
@@ -101,7 +101,7 @@ class Takeover:
     def _resolve_all(
         self,
         ready: Mapping[TrackedPartition, TargetLimits],
-        fences: Mapping[TopicPartition, FencedPartition | ErrorCode],
+        fences: Mapping[TopicPartition, LogEnd | ErrorCode],
         now: float,
     ) -> dict[TrackedPartition, ReconciledPosition]:
         """Resolve partitions one after the other. When a cluster is down, the others wait.
@@ -132,7 +132,7 @@ class Takeover:
     def _resolve_or_repeat(
         self,
         tracked: TrackedPartition,
-        fence: FencedPartition | None,
+        fence: LogEnd | None,
         ends: UnfencedLogEnds,
         limits: TargetLimits,
         now: float,
@@ -141,27 +141,27 @@ class Takeover:
 
         Returns what was found if no event reports it. Raises ClusterError.
         """
-        fenced = fence or ends.find(tracked.target)
-        if isinstance(fenced, ErrorCode):
-            tracked.hold(_fence_error(fenced), now, then=LeaseState.DOUBTFUL)
+        log_end = fence or ends.find(tracked.target)
+        if isinstance(log_end, ErrorCode):
+            tracked.hold(_fence_error(log_end), now, then=LeaseState.DOUBTFUL)
             return None
         try:
-            found = self._resolve_one(tracked, fenced, limits)
+            found = self._resolve_one(tracked, log_end, limits)
         except BatchError as error:
             self._unreadable[tracked.target] += 1
             if self._unreadable[tracked.target] < READ_TRIES:
                 self._hold_fenced(tracked, fence, str(error), now)
                 return None
-            self._resume_from_ledger(tracked, fenced, str(error))
+            self._resume_from_ledger(tracked, log_end, str(error))
             found = None
         except (ReconcileFailed, OffsetOutOfRange) as error:
-            self._resume_from_ledger(tracked, fenced, str(error))
+            self._resume_from_ledger(tracked, log_end, str(error))
             found = None
         self._unreadable.pop(tracked.target, None)
         return found
 
     def _hold_fenced(
-        self, tracked: TrackedPartition, fence: FencedPartition | None, reason: str, now: float
+        self, tracked: TrackedPartition, fence: LogEnd | None, reason: str, now: float
     ) -> None:
         """Hold a partition. If it is fenced, the next try uses the same fence."""
         if fence:
@@ -174,7 +174,7 @@ class Takeover:
         ready_at = self._ready_at(tracked, fenceable)
         if now >= ready_at:
             return True
-        reason = "the last owner may still be there"
+        reason = "the last task may still append; the takeover waits until it cannot"
         if tracked.is_given_back:
             reason = "the target may still append what was sent"
         tracked.wait_until(ready_at, reason, then=LeaseState.DOUBTFUL)
@@ -194,7 +194,7 @@ class Takeover:
 
     def _fence(
         self, partitions: list[TrackedPartition], now: float
-    ) -> dict[TopicPartition, FencedPartition | ErrorCode]:
+    ) -> dict[TopicPartition, LogEnd | ErrorCode]:
         """Fence partitions. Leaves out those that are taken over without a fence."""
         if not partitions:
             return {}
@@ -224,7 +224,7 @@ class Takeover:
             self.publish("unfenced", tracked, f"taken over without a fence: {error}")
 
     def _resolve_one(
-        self, tracked: TrackedPartition, fenced: FencedPartition, limits: TargetLimits
+        self, tracked: TrackedPartition, log_end: LogEnd, limits: TargetLimits
     ) -> ReconciledPosition | None:
         """Reconcile, and set the next lease. Returns what was found if no event reports it."""
         lease = tracked.lease
@@ -232,18 +232,16 @@ class Takeover:
         if tracked.is_repositioned:
             found = ReconciledPosition(position=lease.position)
         else:
-            found = self._reconciler().find(lease, fenced.end_of_batches, limits)
-        is_unbroken = continues_sequence(lease, fenced.end_offset, found)
-        producer = self._next_producer(fenced, is_unbroken=is_unbroken)
-        self._update_runs(tracked, lease, fenced, found)
-        for kind, text in takeover_events(lease, fenced, found):
+            found = self._reconciler().find(lease, log_end.end_of_batches, limits)
+        is_unbroken = continues_sequence(lease, log_end.end_offset, found)
+        producer = self._next_producer(log_end, is_unbroken=is_unbroken)
+        self._update_runs(tracked, lease, log_end, found)
+        for kind, text in takeover_events(lease, log_end, found):
             self.publish(kind, tracked, text)
-        tracked.continue_after(next_lease(lease, found, fenced.end_offset, producer))
+        tracked.continue_after(next_lease(lease, found, log_end.end_offset, producer))
         return None if lease.is_idempotent else found
 
-    def _resume_from_ledger(
-        self, tracked: TrackedPartition, fenced: FencedPartition, reason: str
-    ) -> None:
+    def _resume_from_ledger(self, tracked: TrackedPartition, log_end: LogEnd, reason: str) -> None:
         """Resume at the ledger's position: records after it may be copied a second time."""
         lease = tracked.lease
         assert lease is not None
@@ -253,9 +251,9 @@ class Takeover:
             f"{reason}; going on at offset {lease.position}: some records may come twice",
         )
         tracked.runs.mark_coarse()
-        producer = self._next_producer(fenced, is_unbroken=False)
+        producer = self._next_producer(log_end, is_unbroken=False)
         position = ReconciledPosition(position=lease.position)
-        tracked.set_lease(next_lease(lease, position, fenced.end_offset, producer))
+        tracked.set_lease(next_lease(lease, position, log_end.end_offset, producer))
 
     def _reconciler(self) -> Reconciler:
         return Reconciler(
@@ -264,19 +262,17 @@ class Takeover:
             read_committed=self.clusters.read_committed,
         )
 
-    def _next_producer(
-        self, fenced: FencedPartition, *, is_unbroken: bool
-    ) -> ProducerIdAndEpoch | None:
+    def _next_producer(self, log_end: LogEnd, *, is_unbroken: bool) -> ProducerIdAndEpoch | None:
         """The producer of the next lease; None: the old identity continues."""
-        if fenced.identity or (is_unbroken and self.fences.is_idempotent):
-            return fenced.identity
+        if log_end.identity or (is_unbroken and self.fences.is_idempotent):
+            return log_end.identity
         return self.fences.new_unfenced_identity()
 
     def _update_runs(
         self,
         tracked: TrackedPartition,
         lease: Lease,
-        fenced: FencedPartition,
+        log_end: LogEnd,
         found: ReconciledPosition,
     ) -> None:
         if found.method is ReconcileMethod.JUMP:
@@ -286,7 +282,7 @@ class Takeover:
                 tracked.add_run(run.source_first, run.target_first, run.length)
         elif found.method is ReconcileMethod.WALK:
             tracked.runs.mark_coarse()  # the target offsets of the appended records are not known
-        if fenced.end_before_fence < lease.expected:
+        if log_end.end_before_fence < lease.expected:
             tracked.runs.reset()
 
 

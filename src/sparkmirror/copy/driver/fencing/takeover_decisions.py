@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from sparkmirror.copy.driver.fencing.fence import FencedPartition
+from sparkmirror.copy.driver.fencing.fence import LogEnd
 from sparkmirror.copy.driver.fencing.reconcile import ReconciledPosition
 from sparkmirror.copy.driver.resume.resume_point_decision import truncation_warning
 from sparkmirror.copy.lease import Lease, LeaseIdentity
@@ -68,7 +68,7 @@ def next_lease(
 
 
 def takeover_events(
-    lease: Lease, fenced: FencedPartition, found: ReconciledPosition
+    lease: Lease, log_end: LogEnd, found: ReconciledPosition
 ) -> list[tuple[str, str]]:
     """Return kind and text of the events of one partition.
 
@@ -78,7 +78,7 @@ def takeover_events(
     if found.has_foreign_records:
         text = f"another producer writes to {lease.target}; protect the remote topic by an ACL"
         events.append(("foreign-writer", text))
-    if text := truncation_warning(lease.target, lease.expected, fenced.end_before_fence):
+    if text := truncation_warning(lease.target, lease.expected, log_end.end_before_fence):
         events.append(("remote-truncated", text))
     if lease.is_idempotent:
         events.append(("takeover", takeover_text([found])))

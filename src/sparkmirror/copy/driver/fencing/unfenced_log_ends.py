@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from sparkmirror.copy.driver.fencing.fence import FencedPartition
+from sparkmirror.copy.driver.fencing.fence import LogEnd
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 
@@ -34,7 +34,7 @@ class UnfencedLogEnds:
         self._ends: Mapping[TopicPartition, int | ErrorCode] = {}
         self._queried_at = 0.0
 
-    def find(self, partition: TopicPartition) -> FencedPartition | ErrorCode:
+    def find(self, partition: TopicPartition) -> LogEnd | ErrorCode:
         """Return the end of a log. Blocks. Raises ClusterError."""
         known = self._ends.get(partition)
         is_old = self._clock() - self._queried_at > MAX_AGE_S
@@ -45,7 +45,7 @@ class UnfencedLogEnds:
             self._queried_at = self._clock()
         self._remaining.remove(partition)
         end = self._ends[partition]
-        return end if isinstance(end, ErrorCode) else FencedPartition(None, end)
+        return end if isinstance(end, ErrorCode) else LogEnd(None, end)
 
     def _has_error(self, partition: TopicPartition) -> bool:
         return isinstance(self._ends.get(partition), ErrorCode)

@@ -89,7 +89,7 @@ class ControlServer:
     def start(self) -> None:
         """Start the thread."""
         log.info(
-            "Control server listens at %s:%d and speaks %s",
+            "Control server listens at %s:%d and uses %s",
             *self.endpoint.address,
             self.endpoint.protocol,
         )

@@ -9,7 +9,7 @@ import pytest
 from sparkmirror.connect.connectors.shared.checkpoint_and_heartbeat_offsets import (
     CheckpointAndHeartbeatOffsets,
 )
-from sparkmirror.connect.connectors.shared.task_activity import TaskActivity
+from sparkmirror.connect.connectors.shared.source_task_stats import SourceTaskStats
 from sparkmirror.connect.connectors.shared.worker_client_config import WorkerClientConfig
 from sparkmirror.errors import NotAuthorized
 from sparkmirror.mirror.connect_topics.connect_offsets import StoredOffset
@@ -35,8 +35,8 @@ def test_offsets_that_were_refused_are_written_with_the_next_try_and_then_no_mor
         written.append(len(list(offsets)))
 
     monkeypatch.setattr(OffsetsTopic, "save", save)
-    activity = TaskActivity()
-    offsets = CheckpointAndHeartbeatOffsets("c", CONNECTOR, WORKER, activity)
+    stats = SourceTaskStats()
+    offsets = CheckpointAndHeartbeatOffsets("c", CONNECTOR, WORKER, stats)
     try:
         with pytest.raises(NotAuthorized):
             offsets.save([HEARTBEAT])
@@ -47,6 +47,6 @@ def test_offsets_that_were_refused_are_written_with_the_next_try_and_then_no_mor
         offsets.save_unsaved()
         offsets.save([HEARTBEAT])
         assert written == [1]
-        assert round(activity.summary().commit_failure, 2) == 0.67
+        assert round(stats.summary().commit_failure, 2) == 0.67
     finally:
         offsets.close()

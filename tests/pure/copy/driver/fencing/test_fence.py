@@ -6,7 +6,7 @@ import pytest
 
 from sparkmirror.copy.driver.fencing.fence import (
     FENCE_IDS,
-    FencedPartition,
+    LogEnd,
     fence_id_for,
     partitions_to_leave_out,
 )
@@ -74,11 +74,11 @@ def test_every_driver_fences_a_partition_with_the_same_id() -> None:
 
 
 def test_the_last_batch_of_the_old_owner_lies_before_a_marker_at_the_end() -> None:
-    assert FencedPartition(IDENTITY, 10, has_marker_at_end=True).end_of_batches == 9
-    assert FencedPartition(IDENTITY, 10).end_of_batches == 10
-    assert FencedPartition(None, 10).end_of_batches == 10
+    assert LogEnd(IDENTITY, 10, has_marker_at_end=True).end_of_batches == 9
+    assert LogEnd(IDENTITY, 10).end_of_batches == 10
+    assert LogEnd(None, 10).end_of_batches == 10
 
 
 def test_a_fence_takes_one_offset_of_the_target() -> None:
-    assert FencedPartition(IDENTITY, 61).end_before_fence == 60
-    assert FencedPartition(None, 60).end_before_fence == 60
+    assert LogEnd(IDENTITY, 61).end_before_fence == 60
+    assert LogEnd(None, 60).end_before_fence == 60

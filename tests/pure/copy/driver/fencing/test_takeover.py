@@ -11,7 +11,7 @@ import pytest
 from sparkmirror.copy.control.messages import Hello
 from sparkmirror.copy.driver.fencing.fence import (
     NOT_IDEMPOTENT_PRODUCER,
-    FencedPartition,
+    LogEnd,
     NoTransactions,
 )
 from sparkmirror.copy.driver.fencing.producer_support import ProducerSupport
@@ -64,6 +64,7 @@ NOTHING = ReconciledPosition(position=100)
 JUMP = ReconciledPosition(position=110, appended=10, method=ReconcileMethod.JUMP)
 FOREIGN = replace(JUMP, method=ReconcileMethod.WALK, has_foreign_records=True)
 LIMITS = {"A.t": TargetLimits()}
+LAST_TASK_MAY_APPEND = "the last task may still append; the takeover waits until it cannot"
 
 
 @pytest.mark.parametrize(
@@ -129,21 +130,21 @@ def test_without_a_new_producer_the_old_sequence_continues() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fenced", "found", "kinds"),
+    ("log_end", "found", "kinds"),
     [
-        (FencedPartition(FENCE_PRODUCER, 61), JUMP, ["takeover"]),
-        (FencedPartition(FENCE_PRODUCER, 62), FOREIGN, ["foreign-writer", "takeover"]),
-        (FencedPartition(FENCE_PRODUCER, 51), NOTHING, ["takeover"]),
-        (FencedPartition(FENCE_PRODUCER, 50), NOTHING, ["remote-truncated", "takeover"]),
-        (FencedPartition(None, 50), NOTHING, ["takeover"]),
-        (FencedPartition(None, 49), NOTHING, ["remote-truncated", "takeover"]),
+        (LogEnd(FENCE_PRODUCER, 61), JUMP, ["takeover"]),
+        (LogEnd(FENCE_PRODUCER, 62), FOREIGN, ["foreign-writer", "takeover"]),
+        (LogEnd(FENCE_PRODUCER, 51), NOTHING, ["takeover"]),
+        (LogEnd(FENCE_PRODUCER, 50), NOTHING, ["remote-truncated", "takeover"]),
+        (LogEnd(None, 50), NOTHING, ["takeover"]),
+        (LogEnd(None, 49), NOTHING, ["remote-truncated", "takeover"]),
     ],
     ids=["own", "foreign", "only-the-fence", "truncated", "unfenced", "unfenced-truncated"],
 )
 def test_foreign_records_and_truncation_are_events_of_the_takeover(
-    fenced: FencedPartition, found: ReconciledPosition, kinds: list[str]
+    log_end: LogEnd, found: ReconciledPosition, kinds: list[str]
 ) -> None:
-    assert [kind for kind, _ in takeover_events(LEASE, fenced, found)] == kinds
+    assert [kind for kind, _ in takeover_events(LEASE, log_end, found)] == kinds
 
 
 class ScriptedReconciler(Reconciler):
@@ -212,7 +213,7 @@ class Scene:
 
 def test_a_fenced_and_reconciled_partition_waits_for_its_next_owner() -> None:
     scene = Scene(JUMP)
-    scene.fences.outcome = FencedPartition(FENCE_PRODUCER, 61)
+    scene.fences.outcome = LogEnd(FENCE_PRODUCER, 61)
     assert scene.resolve() is LeaseState.WAITING
     assert scene.tracked.lease == next_lease(LEASE, JUMP, 61, FENCE_PRODUCER)
     assert scene.tracked.suppressed == JUMP.appended == 10
@@ -296,7 +297,7 @@ def test_an_owner_that_no_fence_stops_is_waited_for() -> None:
     scene = Scene()
     scene.fences.first_identity = ProducerIdAndEpoch(5, 0)
     assert scene.resolve(now=1.0) is LeaseState.HELD
-    assert scene.tracked.reason == "the last owner may still be there"
+    assert scene.tracked.reason == LAST_TASK_MAY_APPEND
     assert scene.resolve(now=16.0) is LeaseState.WAITING
 
 
@@ -305,7 +306,7 @@ def test_without_transactions_the_last_owner_under_the_same_producer_id_is_waite
     scene.fences.scripted_support = ProducerSupport(has_transactions=False)
     scene.fences.outcome = NoTransactions("target", "no transactions")
     assert scene.resolve(now=14.0) is LeaseState.HELD
-    assert scene.tracked.reason == "the last owner may still be there"
+    assert scene.tracked.reason == LAST_TASK_MAY_APPEND
     assert scene.resolve(now=15.0) is LeaseState.WAITING
 
 

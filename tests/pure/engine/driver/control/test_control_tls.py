@@ -1,4 +1,4 @@
-"""A control server that speaks TLS with a pre-shared key, and clients that do not."""
+"""A control server that uses TLS with a pre-shared key, and clients that do not."""
 
 from __future__ import annotations
 

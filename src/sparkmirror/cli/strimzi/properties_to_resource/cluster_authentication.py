@@ -35,7 +35,7 @@ _OPTIONS_OF_PASSWORD: Final = {"username", "password"}
 _PART: Final = "login"
 
 
-class ClusterLogin:
+class ClusterAuthentication:
     """Makes the authentication of one cluster."""
 
     def __init__(self, settings: ClusterSettings, pod: PodVariables) -> None:

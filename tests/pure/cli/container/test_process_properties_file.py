@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.cli.container.running_file import file_of_command, running_file
+from sparkmirror.cli.container.process_properties_file import (
+    file_of_command,
+    process_properties_file,
+)
 
 PYTHON = "/opt/sparkmirror/bin/python3"
 WORKER = "/opt/sparkmirror/bin/connect-distributed.sh"
@@ -51,12 +54,12 @@ def test_first_process_counts_and_its_path_begins_in_its_work_directory(tmp_path
     add_process(processes, 8, tmp_path, PYTHON, "-m", "sparkmirror.engine.driver.driver_main")
     (processes / "self").mkdir()
     (processes / "2").mkdir()
-    assert running_file(processes) == tmp_path / "work" / "../w.properties"
+    assert process_properties_file(processes) == tmp_path / "work" / "../w.properties"
 
 
 def test_without_a_worker_there_is_no_file(tmp_path: Path) -> None:
     add_process(tmp_path, 1, tmp_path, "sleep", "1000")
-    assert running_file(tmp_path) is None
+    assert process_properties_file(tmp_path) is None
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc")
@@ -72,5 +75,5 @@ def test_process_of_this_computer_is_found(tmp_path: Path) -> None:
         own = tmp_path / "proc"
         own.mkdir()
         (own / str(process.pid)).symlink_to(f"/proc/{process.pid}")
-        assert running_file(own) == tmp_path / "other.properties"
+        assert process_properties_file(own) == tmp_path / "other.properties"
         process.communicate("\n")

@@ -28,17 +28,17 @@ from sparkmirror.cli.strimzi.properties_to_resource.kubernetes_names import (
 )
 from sparkmirror.cli.strimzi.properties_to_resource.left_out_keys import left_out_reason
 from sparkmirror.cli.strimzi.properties_to_resource.pod_variables import PodVariables
-from sparkmirror.cli.strimzi.properties_to_resource.secrets_to_create import SecretsToCreate
+from sparkmirror.cli.strimzi.properties_to_resource.secret_names import SecretNames
 from sparkmirror.cli.strimzi.remarks import StrimziRemark
-from sparkmirror.cli.strimzi.resource_to_properties.mirror_reader import (
-    ALIAS,
-    KIND,
-    PATTERNS,
-)
-from sparkmirror.cli.strimzi.resource_to_properties.resource_versions import (
+from sparkmirror.cli.strimzi.resource_to_properties.api_versions import (
     API_GROUP,
     V1,
     V1BETA2,
+)
+from sparkmirror.cli.strimzi.resource_to_properties.mirror_maker_2_import import (
+    ALIAS,
+    KIND,
+    PATTERNS,
 )
 from sparkmirror.config.files.flow_config_precedence import WORKER_PREFIXES
 from sparkmirror.config.files.mirror_maker_config import (
@@ -81,9 +81,7 @@ class ResourceExport:
         self._used: set[str] = {CLUSTERS}
         self.remarks: list[StrimziRemark] = []
         kinds = provider_kinds(self._written)
-        self._secrets = SecretsToCreate(
-            secrets_directory, kinds, self._written.values(), self.remarks
-        )
+        self._secrets = SecretNames(secrets_directory, kinds, self._written.values(), self.remarks)
 
     def resources(self) -> list[dict[str, Any]]:
         """Return a resource for each target.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkmirror.copy.driver.fencing.copied_records import (
+from sparkmirror.copy.driver.fencing.log_comparison import (
     copied_records,
     extend_runs,
     has_same_content,

@@ -12,7 +12,7 @@ from typing import Final
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KafkaBean:
+class MBeanType:
     """One type of MBeans."""
 
     domain: str
@@ -32,23 +32,23 @@ def _joined(text: str) -> str:
     return re.sub(r"[.-]", "_", text)
 
 
-def strimzi_name(bean: KafkaBean, attribute: str) -> str:
+def strimzi_name(bean: MBeanType, attribute: str) -> str:
     """Return the name of an attribute by Strimzi's rules."""
     return f"{bean.strimzi}_{_joined(attribute)}"
 
 
-def jmx_name(bean: KafkaBean, attribute: str) -> str:
+def jmx_name(bean: MBeanType, attribute: str) -> str:
     """Return the name of an attribute by the JMX exporter itself: no type, so no `_total`."""
     return f"{bean.jmx}_{_joined(attribute).removesuffix('_total')}"
 
 
-MIRROR_SOURCE: Final = KafkaBean(
+MIRROR_SOURCE: Final = MBeanType(
     domain="kafka.connect.mirror",
     type="MirrorSourceConnector",
     strimzi="kafka_connect_mirror_mirrorsourceconnector",
     aws="kafka_connect_mirror_source_connector",
 )
-MIRROR_CHECKPOINT: Final = KafkaBean(
+MIRROR_CHECKPOINT: Final = MBeanType(
     domain="kafka.connect.mirror",
     type="MirrorCheckpointConnector",
     strimzi="kafka_connect_mirror_mirrorcheckpointconnector",
@@ -56,18 +56,18 @@ MIRROR_CHECKPOINT: Final = KafkaBean(
 )
 
 
-def _bean(domain: str, kind: str) -> KafkaBean:
+def _bean(domain: str, kind: str) -> MBeanType:
     """Return a type whose name ends in `-metrics`, which Strimzi's rules leave out."""
     name = _joined(kind.removesuffix("-metrics"))
-    return KafkaBean(domain=domain, type=kind, strimzi=f"kafka_{name}")
+    return MBeanType(domain=domain, type=kind, strimzi=f"kafka_{name}")
 
 
-def _connect(kind: str) -> KafkaBean:
+def _connect(kind: str) -> MBeanType:
     name = _joined(kind.removesuffix("-metrics"))
-    return KafkaBean(domain="kafka.connect", type=kind, strimzi=f"kafka_connect_{name}")
+    return MBeanType(domain="kafka.connect", type=kind, strimzi=f"kafka_connect_{name}")
 
 
-KAFKA_BEANS: Final = {
+MBEAN_TYPES: Final = {
     bean.type: bean
     for bean in (
         MIRROR_SOURCE,
@@ -95,7 +95,7 @@ KAFKA_BEANS: Final = {
 """By type. Types of which several domains have one, such as `app-info`, are not there."""
 
 
-def find_bean(name: str) -> KafkaBean | None:
+def find_bean(name: str) -> MBeanType | None:
     """Return the MBean of a metric with a name by Strimzi's rules; None if Kafka has none."""
-    found = [bean for bean in KAFKA_BEANS.values() if name.startswith(f"{bean.strimzi}_")]
+    found = [bean for bean in MBEAN_TYPES.values() if name.startswith(f"{bean.strimzi}_")]
     return max(found, key=lambda bean: len(bean.strimzi), default=None)

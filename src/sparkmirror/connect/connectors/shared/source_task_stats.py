@@ -16,7 +16,7 @@ from sparkmirror.metrics.sampled_stat import DEFAULT_CONFIG, MetricConfig, Sampl
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ActivitySummary:
+class SourceTaskSummary:
     """One task since it started. Values and rates are those of the window."""
 
     made: int = 0
@@ -37,8 +37,8 @@ class ActivitySummary:
     """When a heartbeat task wrote the last heartbeat, or started; None for other tasks."""
 
 
-class TaskActivity:
-    """What one task does."""
+class SourceTaskStats:
+    """Counts since the start of one task, and its values of the window."""
 
     def __init__(
         self, config: MetricConfig = DEFAULT_CONFIG, clock: Callable[[], float] = time.monotonic
@@ -87,12 +87,12 @@ class TaskActivity:
             self._successes.record(1, now_ms)
             self._commits.record(now_ms - began_ms, now_ms)
 
-    def summary(self) -> ActivitySummary:
+    def summary(self) -> SourceTaskSummary:
         """Return the figures at this moment."""
         with self._lock:
             now_ms = self._now_ms()
             outcomes = self._successes.values(now_ms)
-            return ActivitySummary(
+            return SourceTaskSummary(
                 made=self._made,
                 made_rate=self._made_stat.rate(now_ms),
                 written=self._written,
@@ -109,28 +109,28 @@ class TaskActivity:
         return self._clock() * 1000
 
 
-class TaskActivities:
-    """The activities of one herder's checkpoint and heartbeat tasks."""
+class HerderTaskStats:
+    """The stats of the checkpoint and heartbeat tasks of one herder."""
 
     def __init__(self, config: MetricConfig = DEFAULT_CONFIG) -> None:
         self.config = config
         self._lock = threading.Lock()
-        self._tasks: dict[ConnectorTaskId, TaskActivity] = {}
+        self._tasks: dict[ConnectorTaskId, SourceTaskStats] = {}
 
-    def start(self, connector: str, task: int) -> TaskActivity:
-        """Return the activity of a task that starts; it begins with zero."""
-        activity = TaskActivity(self.config)
+    def start(self, connector: str, task: int) -> SourceTaskStats:
+        """Return the stats of a task that starts; it begins with zero."""
+        stats = SourceTaskStats(self.config)
         with self._lock:
-            self._tasks[ConnectorTaskId(connector=connector, task=task)] = activity
-        return activity
+            self._tasks[ConnectorTaskId(connector=connector, task=task)] = stats
+        return stats
 
-    def end(self, activity: TaskActivity) -> None:
-        """Forget the activity of a task that has ended, unless another one has its place."""
+    def end(self, stats: SourceTaskStats) -> None:
+        """Remove the stats of a task that has ended, unless another one has its place."""
         with self._lock:
-            self._tasks = {key: one for key, one in self._tasks.items() if one is not activity}
+            self._tasks = {key: one for key, one in self._tasks.items() if one is not stats}
 
-    def summaries(self) -> dict[ConnectorTaskId, ActivitySummary]:
+    def summaries(self) -> dict[ConnectorTaskId, SourceTaskSummary]:
         """Return the figures of all tasks that run."""
         with self._lock:
             tasks = dict(self._tasks)
-        return {key: activity.summary() for key, activity in tasks.items()}
+        return {key: stats.summary() for key, stats in tasks.items()}

@@ -7,8 +7,8 @@ import math
 import pytest
 
 from sparkmirror.metrics.definition import Figure, Merge, MetricDefinition
+from sparkmirror.metrics.duplicate_series import merge_figures
 from sparkmirror.metrics.exposition import render
-from sparkmirror.metrics.merging import merge_figures
 
 
 def figure(value: float, merge: Merge = Merge.SUM, topic: str = "t") -> Figure:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from sparkmirror.metrics.rules.kafka_beans import KAFKA_BEANS, KafkaBean, jmx_name
+from sparkmirror.metrics.names.mbeans import MBEAN_TYPES, MBeanType, jmx_name
 
 _WORKER_CONNECTIONS: Final = (
     "the worker does not count what happens on its own connections; a failed login or a broker "
@@ -51,7 +51,7 @@ _NETWORK: Final = (
 class AbsentMetrics:
     """Attributes of one type of MBeans; all of them if none is named."""
 
-    bean: KafkaBean
+    bean: MBeanType
     attributes: tuple[str, ...] = ()
     reason: str
 
@@ -61,18 +61,18 @@ class AbsentMetrics:
             return name.startswith(f"{self.bean.jmx}_")
         return name in {jmx_name(self.bean, one) for one in self.attributes}
 
-    def covers_strimzi(self, bean: KafkaBean, attribute: str) -> bool:
+    def covers_strimzi(self, bean: MBeanType, attribute: str) -> bool:
         """Whether an attribute of an MBean is one of these."""
         is_same = (bean.domain, bean.type) == (self.bean.domain, self.bean.type)
         return is_same and (not self.attributes or attribute in self.attributes)
 
 
 def _absent(kind: str, reason: str, *attributes: str) -> AbsentMetrics:
-    return AbsentMetrics(bean=KAFKA_BEANS[kind], attributes=attributes, reason=reason)
+    return AbsentMetrics(bean=MBEAN_TYPES[kind], attributes=attributes, reason=reason)
 
 
 def _of_domain(domain: str, kind: str, reason: str) -> AbsentMetrics:
-    return AbsentMetrics(bean=KafkaBean(domain=domain, type=kind, strimzi=""), reason=reason)
+    return AbsentMetrics(bean=MBeanType(domain=domain, type=kind, strimzi=""), reason=reason)
 
 
 ABSENT_METRICS: Final = (

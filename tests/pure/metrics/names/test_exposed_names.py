@@ -6,7 +6,7 @@ import pytest
 
 from sparkmirror.metrics import client_metrics, connect_metrics, mirror_metrics, process_metrics
 from sparkmirror.metrics.definition import Figure, MetricDefinition, RuleSet
-from sparkmirror.metrics.rules.rule_sets import expose
+from sparkmirror.metrics.names.exposed_names import expose
 from tests.support.exposed_series import Series, series, series_of
 from tests.support.metric_definitions import DEFINITIONS
 

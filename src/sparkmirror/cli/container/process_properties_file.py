@@ -21,7 +21,7 @@ _COMMANDS: Final = ("worker", "run")
 _OPTIONS_WITH_VALUE: Final = ("--clusters", "--log-format")
 
 
-def running_file(processes: Path = PROCESSES) -> Path | None:
+def process_properties_file(processes: Path = PROCESSES) -> Path | None:
     """Return the file of the worker or mirror that was started first; None if none runs.
 
     Only processes of this user, or all of them for root, can be read in full.

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.cli.config.worker_start_checks import worker_start_checks
-from sparkmirror.config.event_hubs import (
+from sparkmirror.config.event_hubs_defaults import (
     event_hubs_defaults,
     event_hubs_notice,
     event_hubs_request_timeout_s,

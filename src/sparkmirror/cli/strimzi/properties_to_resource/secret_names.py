@@ -23,7 +23,7 @@ from sparkmirror.cli.strimzi.remarks import StrimziRemark
 from sparkmirror.config.secrets.variables import ConfigVariable, find_variables
 
 
-class SecretsToCreate:
+class SecretNames:
     """Names Secrets. `kinds` says what the names of config providers mean."""
 
     def __init__(

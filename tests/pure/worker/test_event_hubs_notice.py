@@ -6,12 +6,12 @@ import logging
 
 import pytest
 
-from sparkmirror.worker.event_hubs_log import log_event_hubs_values
+from sparkmirror.worker.event_hubs_notice import log_event_hubs_values
 
 HUBS = {"bootstrap.servers": "my.servicebus.windows.net:9093"}
 SAID = (
-    "backup is Azure Event Hubs: the worker uses session.timeout.ms=30000, because no key sets it"
-    " otherwise"
+    "backup is Azure Event Hubs: the worker uses session.timeout.ms=30000, because the file"
+    " does not set these keys"
 )
 
 

@@ -14,6 +14,7 @@ from typing import Final
 
 from sparkmirror.cli.strimzi.config_provider_kinds import provider_kinds
 from sparkmirror.cli.strimzi.remarks import StrimziRemark
+from sparkmirror.cli.strimzi.resource_to_properties.api_versions import check_version
 from sparkmirror.cli.strimzi.resource_to_properties.cluster_properties import (
     WORKER_TEXT,
     cluster_properties,
@@ -24,7 +25,6 @@ from sparkmirror.cli.strimzi.resource_to_properties.misplaced_fields import misp
 from sparkmirror.cli.strimzi.resource_to_properties.oauth_authentication import allowed_resources
 from sparkmirror.cli.strimzi.resource_to_properties.pod_files_and_variables import read_pod
 from sparkmirror.cli.strimzi.resource_to_properties.resource_fields import ResourceFields
-from sparkmirror.cli.strimzi.resource_to_properties.resource_versions import check_version
 from sparkmirror.cli.strimzi.resource_to_properties.strimzi_placeholders import StrimziPlaceholders
 from sparkmirror.config.secrets.redaction import redact_value
 from sparkmirror.config.tables.client.common_client_configs import CLIENT_SECURITY_NAMES
@@ -61,7 +61,7 @@ _REPLICAS_TEXT: Final = (
 )
 
 
-class MirrorReader:
+class MirrorMaker2Import:
     """Collects clusters and flows from resources."""
 
     def __init__(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sparkmirror.connect.connector_task_id import ConnectorTaskId
-from sparkmirror.connect.connectors.shared.task_activity import TaskActivities, TaskActivity
+from sparkmirror.connect.connectors.shared.source_task_stats import HerderTaskStats, SourceTaskStats
 
 
 class Clock:
@@ -17,11 +17,11 @@ class Clock:
 
 def test_records_are_counted_when_they_are_made_and_when_they_are_written() -> None:
     clock = Clock()
-    activity = TaskActivity(clock=clock)
-    activity.on_made(5)
-    activity.on_written(4)
+    stats = SourceTaskStats(clock=clock)
+    stats.on_made(5)
+    stats.on_written(4)
     clock.now_s = 30.0
-    found = activity.summary()
+    found = stats.summary()
     assert (found.made, found.written) == (5, 4)
     assert (found.waiting.highest, found.waiting.average) == (5, 3)
     assert (found.batches.highest, found.batches.average) == (4, 4)
@@ -31,24 +31,24 @@ def test_records_are_counted_when_they_are_made_and_when_they_are_written() -> N
 
 def test_writes_of_offsets_are_timed_and_their_outcomes_are_shares() -> None:
     clock = Clock()
-    activity = TaskActivity(clock=clock)
-    assert (activity.summary().commit_success, activity.summary().commit_failure) == (0, 0)
+    stats = SourceTaskStats(clock=clock)
+    assert (stats.summary().commit_success, stats.summary().commit_failure) == (0, 0)
     for seconds in (1.0, 2.0, 3.0):
-        with activity.measure_commit():
+        with stats.measure_commit():
             clock.now_s += seconds
-    with pytest.raises(OSError), activity.measure_commit():
+    with pytest.raises(OSError), stats.measure_commit():
         raise OSError
-    found = activity.summary()
+    found = stats.summary()
     assert (found.commits.average, found.commits.highest) == (2000, 3000)
     assert (found.commit_success, found.commit_failure) == (0.75, 0.25)
 
 
 def test_a_task_that_starts_again_begins_with_zero_and_its_predecessor_ends_alone() -> None:
-    activities = TaskActivities()
-    first = activities.start("c", 0)
+    task_stats = HerderTaskStats()
+    first = task_stats.start("c", 0)
     first.on_made(1)
-    second = activities.start("c", 0)
-    activities.end(first)
-    assert activities.summaries()[ConnectorTaskId(connector="c", task=0)].made == 0
-    activities.end(second)
-    assert activities.summaries() == {}
+    second = task_stats.start("c", 0)
+    task_stats.end(first)
+    assert task_stats.summaries()[ConnectorTaskId(connector="c", task=0)].made == 0
+    task_stats.end(second)
+    assert task_stats.summaries() == {}

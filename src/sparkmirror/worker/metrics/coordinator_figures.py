@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from sparkmirror.connect.distributed.coordinator_request_times import RequestSummary
 from sparkmirror.connect.distributed.rebalance_times import RebalanceSummary
-from sparkmirror.connect.distributed.request_times import RequestSummary
 from sparkmirror.connect.herder.mirror_monitor_api import HerderFigures
 from sparkmirror.metrics import connect_metrics, coordinator_metrics
 from sparkmirror.metrics.definition import Figure, MetricDefinition

@@ -1,4 +1,7 @@
-"""How many requests of one kind were answered, and how long that took. No threads, no clock."""
+"""How many requests of one kind the coordinator answered, and how long that took.
+
+No threads, no clock.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,8 @@ class RequestSummary:
     """None before the first one."""
 
 
-class RequestTimes:
-    """The requests of one kind."""
+class CoordinatorRequestTimes:
+    """Counts requests and keeps their times for the sample window. One thread at a time."""
 
     def __init__(self, config: MetricConfig = DEFAULT_CONFIG) -> None:
         self._times = SampledStat(config)

@@ -18,10 +18,10 @@ from sparkmirror.metrics.definition import (
     MetricType,
     RuleSet,
 )
-from sparkmirror.metrics.rules.kafka_beans import (
+from sparkmirror.metrics.names.mbeans import (
     MIRROR_CHECKPOINT,
     MIRROR_SOURCE,
-    KafkaBean,
+    MBeanType,
     find_bean,
     jmx_name,
 )
@@ -92,11 +92,11 @@ def _exposed(definition: MetricDefinition, rule_set: RuleSet) -> ExposedMetric:
     return _renamed(definition, definition.name, {})
 
 
-def _aws_name(name: str, bean: KafkaBean) -> str:
+def _aws_name(name: str, bean: MBeanType) -> str:
     return (bean.aws or bean.strimzi) + name.removeprefix(bean.strimzi)
 
 
-def _aws_labels(bean: KafkaBean) -> Mapping[str, str]:
+def _aws_labels(bean: MBeanType) -> Mapping[str, str]:
     return {_CLIENT_ID: "clientId", **_AWS_LABELS.get(bean.type, {})}
 
 
