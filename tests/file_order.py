@@ -45,14 +45,6 @@ FILES_OF_CLUSTERS: Mapping[str, Sequence[str]] = {
         "tests/spark/test_java_takeover.py",
         "tests/spark/test_worker.py",
     ),
-    "tutorials-single-brokers": (
-        "tests/spark/tutorials/test_docker_compose_tutorial.py",
-        "tests/spark/tutorials/test_msk_tutorial.py",
-    ),
-    "tutorials-secured": (
-        "tests/spark/tutorials/test_event_hubs_tutorial.py",
-        "tests/spark/tutorials/test_event_streams_tutorial.py",
-    ),
 }
 """The files that share clusters, beside those with one broker of the broker tier."""
 

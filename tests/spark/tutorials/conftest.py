@@ -1,4 +1,7 @@
-"""The clusters of the tutorials: two with one broker each, two with logins and certificates."""
+"""The clusters of the tutorials: two with one broker each, two with logins and certificates.
+
+They end with the file of a tutorial: idle brokers would slow the other tests down.
+"""
 
 from __future__ import annotations
 
@@ -43,13 +46,13 @@ def kafka_tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def iam_authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
     """Issues the certificates of the IAM listeners."""
     return CertificateAuthority.create(tmp_path_factory.mktemp("iam") / "tls")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def iam_listeners(
     iam_authority: CertificateAuthority,
 ) -> Iterator[tuple[MskIamListener, MskIamListener]]:
@@ -62,7 +65,7 @@ def iam_listeners(
         yield source, target
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def single_broker_clusters(
     reaper: ProcessReaper,
     lab_directory: Path,
@@ -102,7 +105,7 @@ def two_broker_clusters(reaper: ProcessReaper, lab_directory: Path) -> Iterator[
         cluster.remove()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def secured_clusters(
     reaper: ProcessReaper, lab_directory: Path
 ) -> Iterator[tuple[Cluster, Cluster]]:
@@ -125,10 +128,7 @@ def secured_clusters(
             fast_start=True,
             properties=LONG_WAITS,
             listeners=(ListenerProtocol.SASL_SSL, ListenerProtocol.PLAINTEXT),
-            users={
-                "token": EVENT_STREAMS_TARGET_KEY,
-                "$ConnectionString": EVENT_HUBS_CONNECTION_STRING,
-            },
+            users={"token": EVENT_STREAMS_TARGET_KEY},
         ),
     ]
     source, target = Cluster.start_all(specs, lab_directory, reaper, log.info)

@@ -21,7 +21,6 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.cluster.admin import Admin
 from sparkmirror.lab.cluster.certificates import CertificateAuthority
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, ListenerProtocol
@@ -107,15 +106,20 @@ def event_hubs(reaper: ProcessReaper, lab_directory: Path, tmp_path: Path) -> It
 
 
 @pytest.fixture
-def source(secured_clusters: tuple[Cluster, Cluster]) -> Iterator[Cluster]:
-    """The source with its topics. They are deleted, so that the test can run again."""
-    source = secured_clusters[0]
+def source(reaper: ProcessReaper, lab_directory: Path) -> Iterator[Cluster]:
+    """The source with its topics: one broker with TLS and a login."""
+    spec = ClusterSpec(
+        name="tutorial-event-hubs-source",
+        fast_start=True,
+        listeners=(ListenerProtocol.SASL_SSL,),
+        users={"token": EVENT_STREAMS_SOURCE_KEY},
+    )
+    [source] = Cluster.start_all([spec], lab_directory, reaper, lambda _: None)
     access = source.access(ListenerProtocol.SASL_SSL)
     for topic in TOPICS:
         create_topic(access, topic, PARTITIONS, configs={"max.message.bytes": "4000000"})
     yield source
-    with Admin(access) as admin:
-        admin.delete_topics(TOPICS)
+    source.remove()
 
 
 def test_image_mirrors_to_event_hubs_with_secrets_of_a_file(
