@@ -21,7 +21,7 @@ from sparkmirror.engine.driver.fast_start_spark_home import SparkHome, linked_sp
 from sparkmirror.engine.driver.spark_conf import DRIVER_JAVA_OPTIONS
 from sparkmirror.engine.noop_conductor import job_without_partitions
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
-from sparkmirror.engine.supervisor.driver_status import DriverStatus
+from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
 from sparkmirror.engine.supervisor.single_job_supervisor import SingleJobSupervisor
 from sparkmirror.errors import DriverLost
 from sparkmirror.java.java_runtime import java_variables
@@ -31,6 +31,8 @@ NOOP_DRIVER_MODULE = "sparkmirror.engine.driver.noop_driver_main"
 ARCHIVE_EPOCH_S = 10.0
 """Long enough for Spark to load what it needs between epochs, too."""
 ARCHIVE_DUMP_TIMEOUT_S = 300.0
+ARCHIVE_TIMEOUT_S = 600.0
+"""A busy computer may take minutes. After half of this time Spark has to have started."""
 
 
 def build_archive() -> Path:
@@ -46,7 +48,7 @@ def build_archive() -> Path:
         draft = home.cds_archive.with_suffix(f".{os.getpid()}")
         began = time.monotonic()
         last = _run_noop_driver(home, draft, Path(directory), log)
-        if time.monotonic() - began > ARCHIVE_DUMP_TIMEOUT_S:
+        if not has_loaded_all(last) or time.monotonic() - began > ARCHIVE_TIMEOUT_S:
             draft.unlink(missing_ok=True)  # it may be incomplete
         if not draft.is_file():
             last_line = log.read_text("utf-8", errors="replace").strip().splitlines()[-1:]
@@ -66,11 +68,22 @@ def _run_noop_driver(home: SparkHome, draft: Path, directory: Path, log: Path) -
         epoch_s=ARCHIVE_EPOCH_S,
         conf={DRIVER_JAVA_OPTIONS: f'"-XX:ArchiveClassesAtExit={draft}"'},
     )
+    deadline = time.monotonic() + ARCHIVE_TIMEOUT_S / 2
     with SingleJobSupervisor(spec, module=NOOP_DRIVER_MODULE) as supervisor:
         for status in supervisor.statuses():
-            if status.epoch > 1 or status.problem:
+            if has_loaded_all(status) or has_failed(status) or time.monotonic() > deadline:
                 supervisor.drain(within_s=ARCHIVE_DUMP_TIMEOUT_S)
         return supervisor.status
+
+
+def has_loaded_all(status: DriverStatus) -> bool:
+    """Whether the JVM has loaded what it needs: an epoch has ended and the next one runs."""
+    return status.epoch > 1
+
+
+def has_failed(status: DriverStatus) -> bool:
+    """Whether the driver has ended. It is only slow if it has another problem."""
+    return status.phase is DriverPhase.RESTARTING
 
 
 def main(arguments: list[str]) -> None:
