@@ -122,7 +122,7 @@ def test_port_of_a_java_agent_is_opened_and_options_of_a_jvm_are_noted(
     lines = capsys.readouterr().out
     listener = f"http://127.0.0.1:{port}"
     assert "WARN KAFKA_HEAP_OPTS has no effect" in lines
-    assert f"sparkmirror.metrics.listener, unless the file has that key: {listener}." in lines
+    assert f"Metrics are served on {listener}, the address of the Java agent" in lines
     assert f"Stopping due to error: cannot listen on {listener}" in lines
 
 

@@ -68,4 +68,4 @@ class MembershipRenewals:
         try:
             self._renew(job)
         except Exception:
-            log.exception("Job %s is not told that its worker is a member", job.job.name)
+            log.exception("Job %s gets no renewal of the membership of its worker", job.job.name)

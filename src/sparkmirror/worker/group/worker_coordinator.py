@@ -235,7 +235,7 @@ class WorkerCoordinator:
             self.rebalances.on_abandoned()
             raise
         finally:
-            # Drivers were told so while the worker joined: it must not end before.
+            # Drivers got this time while the worker joined: the membership must not end before.
             self._valid_until = self.valid_until()
             self._is_joining = False
         self._is_reachable = True

@@ -271,7 +271,7 @@ def test_oauth_has_the_options_of_strimzis_handler(tmp_path: Path) -> None:
     assert "spec.clusters[0].authentication" not in result.stderr
 
 
-def test_fragment_of_the_tutorial_is_told_what_belongs_where(tmp_path: Path) -> None:
+def test_fragment_of_the_tutorial_gets_the_right_places(tmp_path: Path) -> None:
     faults = faults_of(tmp_path, TUTORIAL_FRAGMENT)
     assert [fault.partition(": ")[0] for fault in faults] == [
         "kind",
@@ -289,7 +289,7 @@ def test_fragment_of_the_tutorial_is_told_what_belongs_where(tmp_path: Path) -> 
     assert "spec.target.tls" in faults[4]
 
 
-def test_fragment_with_the_fields_of_v1_is_told_of_v1(tmp_path: Path) -> None:
+def test_fragment_with_the_fields_of_v1_gets_advice_for_v1(tmp_path: Path) -> None:
     fragment = "target: {alias: a}\nmirrors:\n  - source: {alias: b}\n"
     assert "apiVersion: kafka.strimzi.io/v1, kind:" in faults_of(tmp_path, fragment)[0]
 
@@ -320,7 +320,7 @@ def test_other_fields_of_the_old_layout_in_version_v1_are_read_and_listed(tmp_pa
         assert listed in result.stderr
 
 
-def test_target_connector_inside_a_resource_is_told_the_same(tmp_path: Path) -> None:
+def test_target_connector_inside_a_resource_gets_the_same_advice(tmp_path: Path) -> None:
     text = V1BETA2 + "      targetConnector: {tls: {trustedCertificates: []}}\n"
     faults = faults_of(tmp_path, text)
     assert [fault.partition(": ")[0] for fault in faults] == [

@@ -120,7 +120,7 @@ def test_end_of_tasks_is_reported_with_what_was_requested() -> None:
         poll_until(lambda: harness.ended_tasks[-1] == ("c", None), "the deletion")
 
 
-def test_a_worker_with_tasks_only_is_told_that_a_connector_is_stopped_and_that_it_is_not() -> None:
+def test_a_worker_with_tasks_only_reads_that_a_connector_is_stopped_and_that_it_is_not() -> None:
     with running_herder(member=DividedMember()) as harness:
         harness.herder.create_connector("c", named_config("c", SOURCE_CONFIG), None)
         harness.herder.put_task_configs("c", [SOURCE_CONFIG, SOURCE_CONFIG])
