@@ -107,11 +107,11 @@ def event_hubs(reaper: ProcessReaper, lab_directory: Path, tmp_path: Path) -> It
 
 @pytest.fixture
 def source(reaper: ProcessReaper, lab_directory: Path) -> Iterator[Cluster]:
-    """The source with its topics: one broker with TLS and a login."""
+    """The source with its topics: one broker with TLS and a login; librdkafka needs only TLS."""
     spec = ClusterSpec(
         name="tutorial-event-hubs-source",
         fast_start=True,
-        listeners=(ListenerProtocol.SASL_SSL,),
+        listeners=(ListenerProtocol.SASL_SSL, ListenerProtocol.SSL),
         users={"token": EVENT_STREAMS_SOURCE_KEY},
     )
     [source] = Cluster.start_all([spec], lab_directory, reaper, lambda _: None)
