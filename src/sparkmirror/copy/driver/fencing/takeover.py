@@ -11,7 +11,8 @@ records from being appended twice. An event reports that. A lease that its owner
 over when the target has had time to append what was on its way (`SETTLE_S`).
 
 A target without producer ids has neither fence nor sequence. A lease that its owner gave back waits
-for `SETTLE_S`, too; any other one so long after the lease timeout. Then both logs are compared
+for `SETTLE_S`, too; any other one so long after the lease timeout, or after the longest time of a
+Produce request (`request.timeout.ms`) if that is longer. Then both logs are compared
 record by record. One lost connection ends the leases of many partitions there, so one event reports
 all that are taken over together.
 
@@ -147,18 +148,19 @@ class Takeover:
             return None
         try:
             found = self._resolve_one(tracked, log_end, limits)
-        except BatchError as error:
-            self._unreadable[tracked.target] += 1
-            if self._unreadable[tracked.target] < READ_TRIES:
+        except (ReconcileFailed, OffsetOutOfRange, BatchError) as error:
+            if isinstance(error, BatchError) and self._may_read_again(tracked.target):
                 self._hold_fenced(tracked, fence, str(error), now)
                 return None
             self._resume_from_ledger(tracked, log_end, str(error))
             found = None
-        except (ReconcileFailed, OffsetOutOfRange) as error:
-            self._resume_from_ledger(tracked, log_end, str(error))
-            found = None
         self._unreadable.pop(tracked.target, None)
         return found
+
+    def _may_read_again(self, target: TopicPartition) -> bool:
+        """Count a batch that could not be read; return whether there is another try."""
+        self._unreadable[target] += 1
+        return self._unreadable[target] < READ_TRIES
 
     def _hold_fenced(
         self, tracked: TrackedPartition, fence: LogEnd | None, reason: str, now: float
