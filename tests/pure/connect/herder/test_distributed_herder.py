@@ -295,6 +295,20 @@ def test_a_task_is_restarted_by_its_number() -> None:
             harness.herder.restart_task("c", 1)
 
 
+def test_a_task_that_reports_the_same_after_its_restart_is_running_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with running_herder() as harness:
+        running(harness)
+        group = harness.probe.task_group("c")
+        monkeypatch.setattr(group, "restart", lambda _plan, _tasks: None)
+        group.listener.on_running(1)
+        harness.herder.restart_task("c", 1)
+        harness.wait_for_states("c", "RUNNING", "RUNNING", "RESTARTING")
+        group.listener.on_running(1)
+        harness.wait_for_states("c", "RUNNING", "RUNNING", "RUNNING")
+
+
 def test_a_restart_needs_a_connector() -> None:
     with running_herder() as harness:
         with pytest.raises(NotFound, match="Unknown connector: c"):

@@ -44,7 +44,8 @@ from sparkmirror.errors import MirrorError
 
 log = logging.getLogger(__name__)
 
-POLL_INTERVAL_S = 0.1
+POLL_INTERVAL_S = 0.5
+"""How often the thread looks at deadlines; events wake it at once."""
 SCHEDULE_INTERVAL_S = 0.5
 """How often the scheduler looks for tasks whose next attempt is due; events wake it at once."""
 
@@ -159,6 +160,7 @@ class ControlServer:
     def close(self) -> None:
         """Stop the thread and close all connections."""
         self._closing = True
+        self._loop.call_soon(lambda: None)  # wakes the thread
         if self._thread.is_alive():
             self._thread.join(timeout=10)
         for connection in self._connections:
