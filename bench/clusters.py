@@ -96,10 +96,17 @@ class BenchClusters:
 
     @contextmanager
     def running_worker(
-        self, system: System, properties: Mapping[str, str], directory: Path
+        self,
+        system: System,
+        properties: Mapping[str, str],
+        directory: Path,
+        state: Path | None = None,
     ) -> Iterator[ConnectWorker]:
-        """Start a Connect worker. After the block, kill it and delete all topics of the target."""
-        worker = ConnectWorker(system, properties, directory, self.reaper)
+        """Start a Connect worker. After the block, kill it and delete all topics of the target.
+
+        `state` is the directory of a worker before it on the same computer.
+        """
+        worker = ConnectWorker(system, properties, directory, self.reaper, state)
         try:
             yield worker
         finally:

@@ -71,9 +71,8 @@ def _measure(
     properties = worker_properties(flow.target, f"{flow.alias}-workers", free_port())
     config = source_connector_config(flow.alias, flow.source, flow.target, "wide-.*")
     figures: dict[str, float] = {}
-    first = ConnectWorker(
-        System.SPARKMIRROR, properties, clusters.directory / f"{flow.alias}-first", clusters.reaper
-    )
+    state = clusters.directory / f"{flow.alias}-first"
+    first = ConnectWorker(System.SPARKMIRROR, properties, state, clusters.reaper)
     try:
         first.wait_until_ready()
         begun = time.monotonic()
@@ -86,7 +85,7 @@ def _measure(
         first.kill()
     show_status("starting the worker again: the remote topics exist")
     with clusters.running_worker(
-        System.SPARKMIRROR, properties, clusters.directory / f"{flow.alias}-second"
+        System.SPARKMIRROR, properties, clusters.directory / f"{flow.alias}-second", state
     ) as worker:
         figures["ready_again_s"] = worker.wait_until_ready()
         _wait_until(worker, lambda: _leased(worker) == TOPICS * PARTITIONS)
