@@ -15,22 +15,29 @@ from sparkmirror.model import TopicPartition
 from sparkmirror.store.topic_reader import topic_partitions
 from sparkmirror.wire.batch.records import Record
 from sparkmirror.wire.net.routing import Router
-from sparkmirror.wire.protocol.synchronous.synchronous_produce import append_records
+from sparkmirror.wire.protocol.synchronous.multi_partition_produce import append_to_partitions
 
 MAX_BATCH_BYTES = 500_000
 """Well below the default max.message.bytes: task configs of large flows add up."""
 
 
 def append_keyed(router: Router, topic: str, records: Sequence[RecordBytes], now_ms: int) -> None:
-    """Append records, in order within a partition. Returns when the brokers have them."""
+    """Append records, in order within a partition. Returns when the brokers have them.
+
+    Records of other partitions may be appended when this raises.
+    """
     count = len(topic_partitions(router, topic))
     by_partition: dict[int, list[RecordBytes]] = defaultdict(list)
     for record in records:
         assert record.key is not None, "records of Connect's topics have keys"
         by_partition[partition_for(record.key, count)].append(record)
-    for number, group in by_partition.items():
-        for batch in split_into_batches(group, now_ms):
-            append_records(router, TopicPartition(topic, number), batch)
+    append_to_partitions(
+        router,
+        {
+            TopicPartition(topic, number): split_into_batches(group, now_ms)
+            for number, group in by_partition.items()
+        },
+    )
 
 
 def split_into_batches(records: Iterable[RecordBytes], now_ms: int) -> Iterator[list[Record]]:

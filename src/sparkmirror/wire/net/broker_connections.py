@@ -41,19 +41,23 @@ class BrokerConnections:
             self._open[address] = connection
         return connection
 
-    def attempt_timeout_s(self, deadline: float) -> float:
+    def attempt_timeout_s(self, deadline: float, attempt_s: float | None = None) -> float:
         """The timeout of one attempt: a part of the time, so that one broker cannot use it all."""
-        return min(self._request_timeout_s, max(deadline - time.monotonic(), MIN_ATTEMPT_S))
+        left_s = max(deadline - time.monotonic(), MIN_ATTEMPT_S)
+        return min(attempt_s or self._request_timeout_s, left_s)
 
     def request_all(
         self,
         requests: Mapping[Address, Callable[[BrokerConnection], ClientRequest[T]]],
         deadline: float,
+        *,
+        attempt_s: float | None = None,
     ) -> dict[Address, T | ClusterError]:
         """Send requests to several brokers at once. Blocks until each has responded or failed.
 
         Every address has an entry: the response or the error. Brokers with an open connection come
-        first, because opening one may take a while.
+        first, because opening one may take a while. `attempt_s` is the longest time for a response
+        if it is not that of other requests.
         """
         results: dict[Address, T | ClusterError] = {}
         connected = self.connected_addresses()
@@ -61,7 +65,7 @@ class BrokerConnections:
             set_result = partial(results.__setitem__, address)
             try:
                 connection = self.get(address, deadline)
-                ends = time.monotonic() + self.attempt_timeout_s(deadline)
+                ends = time.monotonic() + self.attempt_timeout_s(deadline, attempt_s)
                 connection.send(
                     requests[address](connection),
                     on_response=set_result,
