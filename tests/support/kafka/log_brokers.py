@@ -89,13 +89,19 @@ class LogBrokers:
         with self._changed:
             self._append(number, build_batch(records))
 
+    def records(self, number: int) -> list[Record]:
+        """Return the records in a partition, in order."""
+        return [record for batch in self._logs[number] for record in read_batch(batch)]
+
     def values(self, number: int) -> list[bytes | None]:
         """Return the values in a partition, in order."""
-        return [record.value for batch in self._logs[number] for record in read_batch(batch)]
+        return [record.value for record in self.records(number)]
 
-    def timestamps(self, number: int) -> list[int]:
-        """Return the timestamps in a partition, in order."""
-        return [record.timestamp for batch in self._logs[number] for record in read_batch(batch)]
+    def add_partitions(self, count: int) -> None:
+        """Add partitions to the topic, led by the first broker."""
+        for number in range(len(self.leaders), len(self.leaders) + count):
+            self._logs[number] = []
+            self.leaders[number] = 0
 
     def move_leader(self, number: int, broker: int) -> None:
         """Let another broker lead a partition; fetches at the former one end."""
