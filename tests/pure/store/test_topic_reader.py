@@ -9,7 +9,7 @@ from sparkmirror.store.topic_reader import TopicReader
 from tests.support.kafka.log_brokers import FETCH, TOPIC, running_log_brokers
 
 
-def values_to_end(reader: TopicReader) -> list[bytes | None]:
+def values_to_end(reader: TopicReader) -> list[bytes]:
     return sorted(consumed.record.value or b"" for consumed in reader.read_to_end())
 
 

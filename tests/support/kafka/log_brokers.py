@@ -160,7 +160,7 @@ class LogBrokers:
         )
 
     def _produce(self, index: int, received: ReceivedRequest) -> Reply:
-        request: Any = ProduceRequest.decode(received.body[_HEADER_TAGS:], version=received.version)
+        request = _decode(ProduceRequest, received)
         (data,) = request.topic_data
         self._record(index, PRODUCE, [one.index for one in data.partition_data])
         topic = ProduceResponse.TopicProduceResponse
@@ -193,9 +193,7 @@ class LogBrokers:
         return sum(read_header(batch).record_count for batch in self._logs[number])
 
     def _list_offsets(self, index: int, received: ReceivedRequest) -> Reply:
-        request: Any = ListOffsetsRequest.decode(
-            received.body[_HEADER_TAGS:], version=received.version
-        )
+        request = _decode(ListOffsetsRequest, received)
         (asked,) = request.topics
         self._record(index, LIST_OFFSETS, [one.partition_index for one in asked.partitions])
         topic = ListOffsetsResponse.ListOffsetsTopicResponse
@@ -213,7 +211,7 @@ class LogBrokers:
         return response_reply(ListOffsetsResponse(topics=[topic(name=TOPIC, partitions=offsets)]))
 
     def _fetch(self, index: int, received: ReceivedRequest) -> Reply:
-        request: Any = FetchRequest.decode(received.body[_HEADER_TAGS:], version=received.version)
+        request = _decode(FetchRequest, received)
         (asked,) = request.topics
         offsets = {one.partition: one.fetch_offset for one in asked.partitions}
         self._record(index, FETCH, list(offsets))
@@ -253,6 +251,10 @@ class LogBrokers:
 
     def _record(self, index: int, api_key: int, partitions: Sequence[int]) -> None:
         self.requests.append(BrokerRequest(index, api_key, tuple(sorted(partitions))))
+
+
+def _decode(message: Any, received: ReceivedRequest) -> Any:
+    return message.decode(received.body[_HEADER_TAGS:], version=received.version)
 
 
 @contextmanager
