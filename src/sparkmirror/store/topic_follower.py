@@ -4,7 +4,8 @@
     leader 2   fetch ....... records: the next fetch ..............
 
 A broker answers a waiting fetch with the first new record, so a long wait delays no record. At most
-one fetch waits at each leader, and a partition is in one fetch at a time. Belongs to the thread of
+one fetch waits at each leader, and a partition is in one fetch at a time: one that has moved to
+another leader waits until that leader answers, two seconds at most. Belongs to the thread of
 its router. Other requests of that router wait behind a fetch, so other threads need their own one.
 """
 

@@ -121,6 +121,7 @@ class OutstandingRequests(Generic[T]):
         Returns at once if no request is outstanding. Raises CallCancelled on the signal.
         """
         ends = float("inf") if timeout_s is None else time.monotonic() + timeout_s
+        self._raise_if_cancelled()
         while self._waiting and not self._results and time.monotonic() < ends:
             self._poll(ends)
         results, self._results = self._results, {}
@@ -129,6 +130,10 @@ class OutstandingRequests(Generic[T]):
     def _set_result(self, address: Address, result: T | ClusterError) -> None:
         self._waiting.pop(address, None)
         self._results[address] = result
+
+    def _raise_if_cancelled(self) -> None:
+        if self._cancel is not None and self._cancel.is_set():
+            raise CallCancelled(self._connections.client.cluster)
 
     def _poll(self, ends: float) -> None:
         """Wait until some connections are ready, then send and receive on them."""
@@ -141,8 +146,7 @@ class OutstandingRequests(Generic[T]):
                 selector.register(connection, selectors.EVENT_READ | write, connection)
             first = min(ends, *(connection.next_deadline for connection in connections))
             ready = selector.select(max(first - time.monotonic(), 0.0))
-        if self._cancel is not None and self._cancel.is_set():
-            raise CallCancelled(self._connections.client.cluster)
+        self._raise_if_cancelled()
         now = time.monotonic()
         for key, _ in ready:
             _run_ignoring_error(key.data.on_writable)
