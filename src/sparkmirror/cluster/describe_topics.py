@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from sparkmirror.backoff import Backoff
 from sparkmirror.errors import (
@@ -18,10 +18,11 @@ from sparkmirror.errors import (
     TopicRejected,
 )
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, AnyBroker, Router
-from sparkmirror.wire.protocol.apis import METADATA
+from sparkmirror.wire.protocol.apis import METADATA, Api
 from sparkmirror.wire.protocol.error_code_exceptions import error_for_code
 from sparkmirror.wire.protocol.error_codes import ErrorCode
-from sparkmirror.wire.protocol.kafka_python_messages import MetadataResponse
+from sparkmirror.wire.protocol.kafka_python_messages import MetadataRequest, MetadataResponse
+from sparkmirror.wire.protocol.topics.metadata_if_changed import metadata_if_changed
 from sparkmirror.wire.protocol.topics.metadata_snapshot import metadata_request, read_brokers
 
 T = TypeVar("T")
@@ -74,9 +75,29 @@ def describe_topics(
     if names is not None and not names:
         return {}
     listed = _request(router, None if names is None else sorted(names), timeout_s)
-    return {
-        topic.name: _description(topic) for topic in listed if topic.name and not topic.error_code
-    }
+    return _descriptions(listed)
+
+
+class TopicListing(NamedTuple):
+    """The topics of a cluster. Equal listings have equal digests."""
+
+    digest: bytes
+    topics: Mapping[str, TopicDescription] | None
+    """None if they are those of the listing whose digest the caller knows."""
+
+
+def list_topics(
+    router: Router, known_digest: bytes = b"", *, timeout_s: float = CALL_TIMEOUT_S
+) -> TopicListing:
+    """Describe all topics, unless nothing has changed since the listing with a known digest.
+
+    An unchanged listing of very many topics costs a fraction of `describe_topics`.
+    """
+    api = metadata_if_changed(known_digest)
+    listed = _request(router, None, timeout_s, api)
+    if api.received.digest == known_digest:
+        return TopicListing(known_digest, None)
+    return TopicListing(api.received.digest, _descriptions(listed))
 
 
 def find_hidden_topics(
@@ -124,9 +145,14 @@ def await_new_topic(find: Callable[[], T], wait_s: float) -> T:
         time.sleep(min(backoff.next_delay_s(), left_s))
 
 
-def _request(router: Router, names: Sequence[str] | None, timeout_s: float) -> list[_Topic]:
+def _request(
+    router: Router,
+    names: Sequence[str] | None,
+    timeout_s: float,
+    api: Api[MetadataRequest, MetadataResponse] = METADATA,
+) -> list[_Topic]:
     answer = router.call(
-        METADATA,
+        api,
         lambda: metadata_request(names),
         AnyBroker(),
         codes=lambda answer: (answer.error_code or 0,),
@@ -134,6 +160,12 @@ def _request(router: Router, names: Sequence[str] | None, timeout_s: float) -> l
     )
     router.update_brokers(read_brokers(answer))
     return answer.topics
+
+
+def _descriptions(listed: Iterable[_Topic]) -> dict[str, TopicDescription]:
+    return {
+        topic.name: _description(topic) for topic in listed if topic.name and not topic.error_code
+    }
 
 
 def _description(topic: _Topic) -> TopicDescription:

@@ -11,6 +11,8 @@ from typing import Protocol
 
 from sparkmirror.errors import ClusterError
 from sparkmirror.mirror.connect_topics.connect_offsets import OffsetsState, StoredOffset
+from sparkmirror.mirror.connect_topics.partitioner import KeyPartitions
+from sparkmirror.mirror.offsets.records import RecordBytes
 from sparkmirror.store.keyed_append import append_keyed
 from sparkmirror.store.topic_reader import ConsumedRecord, TopicReader
 from sparkmirror.wire.net.routing import Router
@@ -43,6 +45,7 @@ class OffsetsTopic:
         self._reader: RecordReader | None = None
         self._unreturned: list[StoredOffset] = []
         """What `load_new` has read before an error: the next call returns it."""
+        self._key_partitions = KeyPartitions()
 
     def load(self) -> OffsetsState:
         """Read the topic to its end and return its offsets."""
@@ -71,7 +74,12 @@ class OffsetsTopic:
 
     def save(self, offsets: Iterable[StoredOffset], now_ms: int) -> None:
         """Append offsets, each to the partition in which Connect expects its key."""
-        append_keyed(self._router, self._topic, [offset.encode() for offset in offsets], now_ms)
+        append_keyed(self._router, self._topic, (offset.encode() for offset in offsets), now_ms)
+
+    def append(self, records: Iterable[RecordBytes], now_ms: int) -> None:
+        """Append records as `save` does. Remembers the partition of each key."""
+        find_partition = self._key_partitions.partition_for
+        append_keyed(self._router, self._topic, records, now_ms, find_partition)
 
     def set_on_retry(self, on_retry: Callable[[ClusterError], None]) -> None:
         """Call back with every error after which a call is tried again."""

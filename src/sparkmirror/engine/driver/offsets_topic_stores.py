@@ -16,7 +16,13 @@ from sparkmirror.copy.driver.run_map_store import RunSegments
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.ledger import LedgerChange, LedgerEntry, decode_entry, encode_entry
 from sparkmirror.errors import ClusterError, RecordError
-from sparkmirror.mirror.connect_topics.connect_offsets import StoredOffset, source_partition
+from sparkmirror.mirror.connect_topics.connect_offsets import (
+    StoredOffset,
+    offset_key,
+    offset_value,
+    source_partition,
+)
+from sparkmirror.mirror.offsets.records import RecordBytes
 from sparkmirror.mirror.offsets.run_map_records import (
     RUNS_KEY_PREFIX,
     RunMapSegment,
@@ -69,6 +75,11 @@ class _OffsetsTopicStore:
 class OffsetsTopicLedger(_OffsetsTopicStore):
     """Ledger entries as Connect source offsets, which Java MirrorMaker 2 reads and writes too."""
 
+    def __init__(self, topic: OffsetsTopic, connector: str, cluster: str) -> None:
+        super().__init__(topic, connector, cluster)
+        self._keys: dict[TopicPartition, bytes] = {}
+        """The record keys of partitions: each is written again and again."""
+
     def load(self) -> dict[TopicPartition, LedgerEntry]:
         """All entries of this connector, by source partition. Reads the topic to its end."""
         loaded = self._decode(self._topic.load().of_connector(self._connector))
@@ -88,17 +99,20 @@ class OffsetsTopicLedger(_OffsetsTopicStore):
 
     def save(self, entries: Mapping[TopicPartition, LedgerEntry]) -> None:
         """Write entries; returns when the brokers have acknowledged them."""
-        self._topic.save(
+        self._topic.append(
             (
-                StoredOffset(
-                    connector=self._connector,
-                    partition=source_partition(self._cluster, partition),
-                    offset=encode_entry(entry),
-                )
+                RecordBytes(self._key(partition), offset_value(encode_entry(entry)))
                 for partition, entry in entries.items()
             ),
             now_ms=time.time_ns() // 1_000_000,
         )
+
+    def _key(self, partition: TopicPartition) -> bytes:
+        key = self._keys.get(partition)
+        if key is None:
+            key = offset_key(self._connector, source_partition(self._cluster, partition))
+            self._keys[partition] = key
+        return key
 
 
 class OffsetsTopicRunMaps(_OffsetsTopicStore):

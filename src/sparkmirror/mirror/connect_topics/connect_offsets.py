@@ -75,7 +75,7 @@ class StoredOffset:
 
     def encode(self) -> RecordBytes:
         """Return the record for the offsets topic."""
-        value = None if self.offset is None else connect_json.encode(in_hash_map_order(self.offset))
+        value = None if self.offset is None else offset_value(self.offset)
         return RecordBytes(key=offset_key(self.connector, self.partition), value=value)
 
     @classmethod
@@ -98,6 +98,11 @@ def offset_key(connector: str, partition: SourcePartition | None) -> bytes:
     """Return the key of the record that holds the offset of `partition`."""
     members = None if partition is None else in_hash_map_order(partition)
     return connect_json.encode([connector, members])
+
+
+def offset_value(offset: SourceOffset) -> bytes:
+    """Return the value of the record that holds an offset."""
+    return connect_json.encode(in_hash_map_order(offset))
 
 
 def group_by_offsets_partition(

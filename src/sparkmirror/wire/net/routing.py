@@ -8,7 +8,6 @@ example a refused login or certificate. Blocks; a Router belongs to one thread, 
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from sparkmirror.errors import CallCancelled, ClusterError, ClusterUnavailable
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.broker_connections import BrokerConnections
+from sparkmirror.wire.net.cancel_signal import CancelSignal
 from sparkmirror.wire.net.channel import ignore_error
 from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
 from sparkmirror.wire.protocol.apis import FIND_COORDINATOR, METADATA, A, Api, Q
@@ -105,7 +105,8 @@ class Router:
         self._bootstrap = list(bootstrap)
         self._coordinators: dict[CoordinatorOf, Address] = {}
         self._refreshed_at = float("-inf")
-        self._cancelled = threading.Event()
+        self.cancel_signal = CancelSignal()
+        """Set by `cancel`."""
         self._deadline = float("inf")
 
     @property
@@ -118,7 +119,7 @@ class Router:
 
         Any thread may call this.
         """
-        self._cancelled.set()
+        self.cancel_signal.set()
 
     @contextmanager
     def time_limit(self, timeout_s: float) -> Iterator[None]:
@@ -135,7 +136,7 @@ class Router:
 
     def pause(self, seconds: float) -> None:
         """Wait before the next try. Raises CallCancelled at once if the router is cancelled."""
-        self._cancelled.wait(seconds)
+        self.cancel_signal.wait(seconds)
         self._raise_if_cancelled()
 
     def call(
@@ -265,9 +266,10 @@ class Router:
     def close(self) -> None:
         """Close all connections."""
         self.connections.close()
+        self.cancel_signal.close()
 
     def _raise_if_cancelled(self) -> None:
-        if self._cancelled.is_set():
+        if self.cancel_signal.is_set():
             raise CallCancelled(self.cluster)
 
     def _handle_codes(self, codes: Iterable[ErrorCode], to: Destination) -> None:
