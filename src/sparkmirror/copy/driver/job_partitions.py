@@ -30,6 +30,8 @@ def waiting_reason(
 
     `error` is why the driver cannot grant leases now.
     """
+    if tracked.state is LeaseState.LEASED:
+        return ""
     has_waited = tracked.last_owner is None or now - tracked.waiting_since > MAX_END_AGE_S
     match tracked.state:
         case LeaseState.WAITING | LeaseState.DOUBTFUL if error:
@@ -70,7 +72,7 @@ class JobPartitions:
         return {
             str(partition): tracked.view(
                 now,
-                is_owner_silent=tracked.owner in silent,
+                is_owner_silent=bool(silent) and tracked.owner in silent,
                 default_reason=waiting_reason(
                     tracked, now, is_task_started=tracked.task in started, error=error
                 ),
