@@ -55,13 +55,19 @@ class DoubtfulPartitionResolver:
                     self.pending_receipts.add(tracked.last_owner, tracked)
 
     def _take_over(self, doubtful: list[TrackedPartition], now: float) -> None:
+        """Fence and reconcile, and write the entries of those that wait for their next lease."""
         self.takeover.resolve(doubtful, self.lease_granter.target_limits(doubtful), now)
         resolved = [p for p in doubtful if p.state is LeaseState.WAITING]
         if self.job_partitions.job.is_exactly_once:
             with self.lock:
                 for tracked in resolved:
                     tracked.make_transactional()
-        self.ledger_cache.save(resolved, is_open=False)
+        # An open entry is the claim that the next grant needs, so that the grant writes nothing.
+        self.ledger_cache.save(resolved, is_open=True)
+        with self.lock:
+            for tracked in resolved:
+                # Without a grant the next flush closes the entry: no task may append.
+                tracked.is_dirty = tracked.is_dirty or not tracked.is_transactional
 
     def _give_up_lost(self) -> None:
         """Find a new resume point for doubtful partitions that another conductor has taken."""
