@@ -449,14 +449,20 @@ class Conductor:
     def _grant_all(self, now: float) -> None:
         if self._task_events.is_draining:
             return
-        for attempt in self._task_events.attempts.active():
-            waiting = [
-                tracked
-                for tracked in self._partitions.values()
-                if tracked.state is LeaseState.WAITING
-                and tracked.task == attempt.hello.task
+        attempts = {a.hello.task: a for a in self._task_events.attempts.active()}
+        waiting_for: dict[int, list[TrackedPartition]] = {task: [] for task in attempts}
+        for tracked in self._partitions.values():
+            if (
+                tracked.state is LeaseState.WAITING
+                and tracked.task in attempts
                 and self._membership.may_take(tracked.renewals_needed)
-            ]
+            ):
+                waiting_for[tracked.task].append(tracked)
+        if not self.job.is_exactly_once:
+            every = [tracked for waiting in waiting_for.values() for tracked in waiting]
+            self._lease_granter.resolve(every, now, self._lock)
+        for task, attempt in attempts.items():
+            waiting = waiting_for[task]
             if waiting and self.job.is_exactly_once:
                 waiting = self._transactional_takeover.grantable(
                     attempt, waiting, self._partitions.values(), now
