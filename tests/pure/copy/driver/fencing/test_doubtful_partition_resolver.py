@@ -99,7 +99,7 @@ class Scene:
 @pytest.mark.parametrize("conductor", ["", "a"], ids=["alone", "shared"])
 def test_the_grant_after_a_takeover_writes_nothing_more(conductor: str) -> None:
     scene = Scene(conductor)
-    scene.resolver.resolve(1.0)
+    scene.resolver.resolve(1.0, [scene.tracked])
     assert scene.tracked.state is LeaseState.WAITING
     assert scene.cache.claim([scene.tracked]) == {scene.tracked}
     assert len(scene.ledger.writes) == 1
@@ -111,7 +111,7 @@ def test_the_grant_after_a_takeover_writes_nothing_more(conductor: str) -> None:
 def test_the_entry_of_a_takeover_without_a_grant_is_closed_by_the_next_flush() -> None:
     """So that the next driver needs no fence."""
     scene = Scene()
-    scene.resolver.resolve(1.0)
+    scene.resolver.resolve(1.0, [scene.tracked])
     assert scene.is_open
     scene.cache.flush([scene.tracked])
     assert not scene.is_open
@@ -122,7 +122,7 @@ def test_the_entry_of_a_takeover_without_a_grant_is_closed_by_the_next_flush() -
 @pytest.mark.parametrize("is_first", [True, False], ids=["before", "after"])
 def test_a_foreign_record_beside_that_of_the_takeover_ends_the_claim(is_first: bool) -> None:
     scene = Scene("a")
-    scene.resolver.resolve(1.0)
+    scene.resolver.resolve(1.0, [scene.tracked])
     change = LedgerChange(SOURCE, FOREIGN)
     scene.ledger.log.insert(0 if is_first else len(scene.ledger.log), change)
     assert scene.cache.claim([scene.tracked]) == set()
@@ -133,7 +133,7 @@ def test_after_a_write_that_failed_the_grant_writes_the_claim() -> None:
     scene = Scene("a")
     scene.ledger.error = ClusterUnavailable("A", "no leader")
     with pytest.raises(ClusterUnavailable):
-        scene.resolver.resolve(1.0)
+        scene.resolver.resolve(1.0, [scene.tracked])
     scene.ledger.error = None
     written: list[dict[TopicPartition, LedgerEntry]] = scene.ledger.writes
     assert (written, scene.tracked.is_dirty) == ([], True)
