@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, ValuesView
+from _collections_abc import dict_values
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -217,7 +218,7 @@ class CountedPartitions(dict[TopicPartition, TrackedPartition]):
 
     scans = 0
 
-    def values(self) -> ValuesView[TrackedPartition]:
+    def values(self) -> dict_values[TopicPartition, TrackedPartition]:
         self.scans += 1
         return super().values()
 

@@ -89,7 +89,6 @@ class Scene:
         self.tracked.grant_to(Hello(task=0, attempt=0, host="h", pid=1))
         self.tracked.release(clean=False, now=0.0)
 
-    @property
     def is_open(self) -> bool:
         stored = self.ledger.entries[SOURCE].extension
         assert stored
@@ -103,7 +102,7 @@ def test_the_grant_after_a_takeover_writes_nothing_more(conductor: str) -> None:
     assert scene.tracked.state is LeaseState.WAITING
     assert scene.cache.claim([scene.tracked]) == {scene.tracked}
     assert len(scene.ledger.writes) == 1
-    assert scene.is_open
+    assert scene.is_open()
     assert scene.ledger.entries[SOURCE].position == 100
     assert not scene.tracked.is_dirty
 
@@ -112,9 +111,9 @@ def test_the_entry_of_a_takeover_without_a_grant_is_closed_by_the_next_flush() -
     """So that the next driver needs no fence."""
     scene = Scene()
     scene.resolver.resolve(1.0, [scene.tracked])
-    assert scene.is_open
+    assert scene.is_open()
     scene.cache.flush([scene.tracked])
-    assert not scene.is_open
+    assert not scene.is_open()
     scene.cache.flush([scene.tracked])
     assert len(scene.ledger.writes) == 2
 
@@ -138,4 +137,4 @@ def test_after_a_write_that_failed_the_grant_writes_the_claim() -> None:
     written: list[dict[TopicPartition, LedgerEntry]] = scene.ledger.writes
     assert (written, scene.tracked.is_dirty) == ([], True)
     assert scene.cache.claim([scene.tracked]) == {scene.tracked}
-    assert (len(written), scene.is_open) == (1, True)
+    assert (len(written), scene.is_open()) == (1, True)

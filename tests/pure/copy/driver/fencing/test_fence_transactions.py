@@ -18,6 +18,7 @@ from sparkmirror.copy.driver.fencing.producer_support import ProducerSupport
 from sparkmirror.copy.driver.sharing.worker_group_membership import GroupMembership
 from sparkmirror.errors import UnsupportedByBroker
 from sparkmirror.model import TopicPartition
+from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import ClientConfig
 from sparkmirror.wire.net.routing import Router
 from sparkmirror.wire.protocol.error_codes import ErrorCode
@@ -54,7 +55,7 @@ class RecordingFencer(PartitionFencer):
         """Without `is_member` no other conductor may use the ids."""
         membership = GroupMembership(is_required=is_member is not None)
         membership.renew(math.inf if is_member else 0.0, is_alone=False)
-        router = LeaderRouter(ClientConfig(cluster="target"), [("h", 1)])
+        router = LeaderRouter(ClientConfig(cluster="target"), [Address("h", 1)])
         super().__init__(router, "g-c", membership)
         self.calls: list[tuple[str, str]] = []
         self.searched: list[dict[TopicPartition, _Fence]] = []
