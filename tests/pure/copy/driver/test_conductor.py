@@ -17,11 +17,18 @@ from sparkmirror.copy.driver.conductor import (
     TICK_S,
     Conductor,
 )
+from sparkmirror.copy.driver.lease_grants import LeaseGranter
+from sparkmirror.copy.driver.resume.resume_point_finder import ResumePointFinder
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
 from sparkmirror.errors import ClusterUnavailable
 from sparkmirror.model import TopicPartition
 from tests.support.copy.pending_batches import make_lease, without_producer_id
-from tests.support.copy.scripted_clusters import InMemoryLedger, copy_job
+from tests.support.copy.scripted_clusters import (
+    InMemoryLedger,
+    ScriptedClusters,
+    ScriptedFences,
+    copy_job,
+)
 
 
 def test_partitions_without_an_owner_show_why_the_conductor_waits() -> None:
@@ -104,6 +111,26 @@ def test_leases_that_no_fence_ends_are_taken_back_while_the_next_try_is_not_due(
     unfenced.conductor._problem.on_failure(ClusterUnavailable("target", "down"), now)
     unfenced.conductor._tick(now)
     assert unfenced.revoked == ["orders-0"]
+
+
+def test_the_resume_points_of_all_tasks_are_found_together() -> None:
+    partitions = [TopicPartition("t", number) for number in range(3)]
+    job = copy_job(*((partition,) for partition in partitions))
+    conductor, clusters = Conductor(job, InMemoryLedger()), ScriptedClusters.scripted()
+    conductor._lease_granter = LeaseGranter(
+        clusters,
+        ResumePointFinder(job, clusters, ScriptedFences(clusters)),
+        conductor._ledger_cache,
+        conductor._events,
+        job.on_loss,
+    )
+    for task in range(3):
+        conductor.on_task_joined(Hello(task=task, attempt=0, host="h", pid=1), lambda _: None)
+    conductor._run_inbox()
+    conductor._tick(time.monotonic())
+    assert {tracked.state for tracked in conductor._partitions.values()} == {LeaseState.LEASED}
+    assert clusters.metadata_requests == 2, "one for each cluster"
+    conductor.stop()
 
 
 class WaitingConductor:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
@@ -28,7 +27,6 @@ from sparkmirror.copy.lease import Lease, LeaseIdentity
 from sparkmirror.copy.ledger import LedgerEntry, entry_for_lease
 from sparkmirror.errors import ClusterUnavailable
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.net.routing import Router
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 from tests.support.copy.scripted_clusters import (
     InMemoryLedger,
@@ -262,20 +260,10 @@ def test_a_remote_partition_that_cannot_be_queried_is_tried_again() -> None:
     assert not granting.tracked.is_halted
 
 
-class CountingClusters(ScriptedClusters):
-    """Counts the requests for metadata."""
-
-    metadata_requests = 0
-
-    def topic_ids(self, router: Router, topics: Iterable[str]) -> dict[str, str | ErrorCode]:
-        type(self).metadata_requests += 1
-        return super().topic_ids(router, topics)
-
-
 def test_metadata_is_requested_once_for_partitions_of_several_tasks_and_grants() -> None:
     count = 2 * MAX_PARTITIONS_PER_GRANT + 1
     sources = [TopicPartition("t", number) for number in range(count)]
-    clusters, ledger, lock = CountingClusters.scripted(), InMemoryLedger(), threading.Lock()
+    clusters, ledger, lock = ScriptedClusters.scripted(), InMemoryLedger(), threading.Lock()
     job = copy_job(tuple(sources[:10]), tuple(sources[10:]))
     granter = LeaseGranter(
         clusters,
@@ -293,7 +281,7 @@ def test_metadata_is_requested_once_for_partitions_of_several_tasks_and_grants()
     for task in (0, 1):
         attempt = TaskAttempt(replace(HELLO, task=task), sent.append, 0.0)
         granter.grant(attempt, [p for p in partitions if p.task == task], 10.0, lock)
-    assert CountingClusters.metadata_requests == 2, "one for each cluster"
+    assert clusters.metadata_requests == 2, "one for each cluster"
     assert {tracked.state for tracked in partitions} == {LeaseState.LEASED}
     assert [len(write) for write in ledger.writes] == [10, 500, 491]
 
