@@ -5,7 +5,7 @@ Passes what tasks reported to `offset_sync_writer` and `run_map_store`, if the j
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Self
 
 from sparkmirror.copy.driver.offset_sync_writer import OffsetSyncWriter
@@ -44,14 +44,21 @@ class OffsetTranslationPublisher:
         if self._syncs:
             self._syncs.start()
 
-    def restore(self, partitions: Mapping[TopicPartition, TrackedPartition]) -> None:
-        """Give partitions that have got their first lease their stored run maps."""
+    def restore(
+        self,
+        partitions: Mapping[TopicPartition, TrackedPartition],
+        unsettled: Iterable[TrackedPartition],
+    ) -> None:
+        """Give partitions that have got their first lease their stored run maps.
+
+        `unsettled` has all partitions whose map another conductor may have extended.
+        """
         if self._run_maps is None:
             return
         self._run_maps.restore(partitions)
         moved = [
             tracked
-            for tracked in partitions.values()
+            for tracked in unsettled
             if tracked.needs_run_map and tracked.lease and not tracked.needs_resume_point
         ]
         if moved:
