@@ -77,8 +77,8 @@ class ClusterConnections:
         self.budget = budget
         self.metadata_error = ""
         """Why the last metadata request failed; empty if it succeeded."""
-        self.on_metadata_update: Callable[[], None] = lambda: None
-        """Called after every change of the metadata."""
+        self.on_change: Callable[[], None] = lambda: None
+        """Called after every change of the metadata, and when a broker cannot be reached."""
         self._client = client
         self._router = Router(client, bootstrap)
         self._metadata = MetadataSnapshot()
@@ -119,8 +119,10 @@ class ClusterConnections:
     ) -> None:
         """Use the leader that a broker named in its response, before the next metadata request."""
         if leader:
-            self._metadata = self._metadata.with_new_leader(partition, leader, endpoints)
-            self.on_metadata_update()
+            before = self._metadata
+            self._metadata = before.with_new_leader(partition, leader, endpoints)
+            if self._metadata is not before:
+                self.on_change()
 
     def leader_node(self, partition: TopicPartition) -> int | None:
         """Return the leader of a partition; None, and a metadata request, if it is unknown."""
@@ -181,6 +183,18 @@ class ClusterConnections:
             self._open(node_id, state)
         return state.connection
 
+    def reopen(self, node_id: int) -> None:
+        """Close the connection to a broker and start to open another one.
+
+        The requests in flight get an error. It is no error of the broker.
+        """
+        state = self._brokers.get(node_id)
+        if state and state.connection:
+            connection, state.connection = state.connection, None
+            self.loop.unregister(connection)
+            connection.close()
+            self._open(node_id, state)
+
     def is_unreachable(self, node_id: int) -> bool:
         """Whether the last attempt to connect failed, or the connection was lost."""
         state = self._brokers.get(node_id)
@@ -231,10 +245,13 @@ class ClusterConnections:
 
     def _apply_metadata(self, metadata: MetadataSnapshot) -> None:
         self.is_refreshing, self.metadata_error = False, ""
-        self._metadata = self._metadata.merge_with(
-            metadata
-        )  # it may be older than a response that named a leader
-        self.on_metadata_update()
+        before = self._metadata
+        # It may be older than a response that named a leader.
+        self._metadata = before.merge_with(metadata)
+        if self._metadata.brokers != before.brokers or any(
+            self._metadata.topics[name] != before.topics.get(name) for name in metadata.topics
+        ):
+            self.on_change()
         delay_s = self._backoff.next_delay_s() if self._stale_topics else 0.0
         if not self._stale_topics:
             self._backoff.reset()
@@ -276,8 +293,11 @@ class ClusterConnections:
     def _on_open_failed(self, state: _BrokerState, error: MirrorError) -> None:
         if str(error) != state.open_error:
             log.info("Cannot connect to a broker, another attempt follows: %s", error)
+        was_unreachable = bool(state.open_error or state.lost_error)
         state.is_opening, state.open_error = False, str(error)
         self._retry_later(state)
+        if not was_unreachable:
+            self.on_change()
 
     def _on_lost(self, state: _BrokerState, error: MirrorError) -> None:
         log.info("Lost a broker connection, another attempt follows: %s", error)
@@ -286,6 +306,7 @@ class ClusterConnections:
         if now - state.opened_at >= STABLE_CONNECTION_S:
             state.backoff.reset()
         self._retry_later(state)
+        self.on_change()
 
     def _retry_later(self, state: _BrokerState) -> None:
         """Wait before the next attempt to connect; the leaders may have changed."""

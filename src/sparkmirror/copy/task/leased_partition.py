@@ -159,6 +159,15 @@ class LeasedPartition:
             and self.end_reason is None
         )
 
+    def fetchable_at(self, max_queued_bytes: int) -> float:
+        """Return the earliest moment at which a request may name the partition.
+
+        A full queue waits for the target, which gets nothing before the end of its backoff.
+        """
+        if self.queue.queued_bytes < max_queued_bytes:
+            return self.fetch_backoff.until
+        return max(self.fetch_backoff.until, self.send_backoff.until)
+
     @property
     def has_ages(self) -> bool:
         """Whether records were fetched or acknowledged since the last call of `pop_ages`."""

@@ -103,7 +103,7 @@ class CopyTask:
             settings.rack,
             settings.fetch_timeout_s,
         )
-        self.source.on_metadata_update = self.fetcher.invalidate_brokers
+        self.source.on_change = self.fetcher.invalidate_brokers
         self.resend_checker = ResendChecker(self.loop, Router(*target), self.sender)
         self.sequence_checker = SequenceChecker(self.loop, Router(*target), self.sender)
         self.leases = TaskLeases(

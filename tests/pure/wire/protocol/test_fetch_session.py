@@ -86,7 +86,7 @@ def test_an_incremental_request_forgets_no_partition() -> None:
     assert session.is_established
     for offset in (6, 7):
         key = session.id_and_epoch
-        sent = session.next_incremental_request(positions((1, offset)))
+        sent, _ = session.next_incremental_request(positions((1, offset)))
         assert sent == [FetchPosition("t", 1, offset, 1 << 20)]
         session.on_response(broker.receive(key, sent, ()))
         assert broker.partitions == positions((0, 5), (1, offset))
