@@ -91,17 +91,21 @@ class EventLoop:
         self._pending_calls.append(callback)
         self._wake()
 
-    def run_once(self, timeout_s: float) -> None:
-        """Wait for events, at most `timeout_s`, and handle them."""
+    def run_once(self, timeout_s: float) -> int:
+        """Wait for events, at most `timeout_s`, and handle them.
+
+        Returns how many channels had an event and how many callbacks were called, together.
+        """
         self._update_interest()
         ready = self._selector.select(0 if self._pending_calls else max(timeout_s, 0))
-        self._run_pending_calls()  # they are older than the events
+        handled = self._run_pending_calls()  # they are older than the events
         for key, mask in ready:
             if key.data is None:
                 self._drain_wakeups()
             else:
                 self._dispatch(key.data, mask)
-        self._run_pending_calls()
+                handled += 1
+        return handled + self._run_pending_calls()
 
     def close(self) -> None:
         """Close the selector. Background work that has begun ends by itself."""
@@ -121,9 +125,12 @@ class EventLoop:
             if registration:
                 registration.on_lost(error)
 
-    def _run_pending_calls(self) -> None:
+    def _run_pending_calls(self) -> int:
+        called = 0
         while self._pending_calls:
             self._pending_calls.popleft()()
+            called += 1
+        return called
 
     def _dispatch(self, channel: SelectableChannel, mask: int) -> None:
         if channel not in self._registrations:

@@ -88,6 +88,7 @@ class Fetcher:
     def invalidate_brokers(self) -> None:
         """Assign partitions to brokers again: partitions, leaders or replicas have changed."""
         self._refresh_at = 0.0
+        self.cluster.invalidate_leaders()
 
     def poll(self, partitions: Iterable[LeasedPartition], now: float) -> None:
         """Send a fetch to every source broker that has none open, as far as limits allow."""
@@ -113,6 +114,7 @@ class Fetcher:
                 partition.preferred_read_replica
             ):
                 partition.preferred_read_replica = None
+                self.cluster.invalidate_leaders()
             node = partition.preferred_read_replica
             if node is None:
                 node = self.cluster.leader_node(partition.source)

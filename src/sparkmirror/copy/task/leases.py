@@ -30,6 +30,9 @@ from sparkmirror.copy.task.produce.transaction_state import Transaction
 from sparkmirror.copy.task.reports import TaskReporter
 from sparkmirror.copy.transactional_producer_config import TransactionalProducer
 
+DEADLINE_PASSED_S = 0.001
+"""So long after a deadline it has certainly passed."""
+
 
 @dataclass(slots=True, kw_only=True)
 class TaskLeases:
@@ -58,11 +61,17 @@ class TaskLeases:
         """Whether a drain began and every lease is returned."""
         return self._drain_deadline is not None and not self._by_key
 
+    def next_turn_at(self, now: float) -> float:
+        """Return when a drain must end although no event arrives; infinity if there is none."""
+        deadline = self._drain_deadline
+        return float("inf") if deadline is None or now > deadline else deadline + DEADLINE_PASSED_S
+
     def grant(self, grant: GrantLeases) -> None:
         """Start to copy the granted partitions."""
         if grant.transactional_producer:
             self._start_transactions(grant.transactional_producer)
         self.fetcher.invalidate_brokers()
+        self.target.invalidate_leaders()
         for lease in grant.leases:
             limits = target_limits_from_json(grant.target_limits[lease.target.topic])
             converter = BatchConverter(
@@ -101,6 +110,7 @@ class TaskLeases:
         if not ended:
             return
         self.fetcher.invalidate_brokers()
+        self.target.invalidate_leaders()
         # The driver must have the last counts of a lease before its end.
         self.reporter.send_report(self.partitions)
         for partition in ended:

@@ -2,8 +2,9 @@
 
 Between two reports it counts acknowledged batches, and joins offset runs that continue each other.
 A report leaves out the partitions whose state the driver already has, and a report without news is
-sent only every second time. Each report that the driver
-acknowledges renews the lease, counted from the moment at which the report was sent.
+sent only every second time. Each report that the driver acknowledges renews the lease, counted from
+the moment at which the report was sent. A task without news wakes only for the renewal, or renews
+the lease a little earlier when an answer of a broker wakes it.
 
 No connection to a broker: the task passes a function that says which brokers can be reached.
 """
@@ -27,6 +28,8 @@ from sparkmirror.mirror.offsets.run_map import OffsetRun
 
 IDLE_INTERVALS = 2
 """After so many intervals a report is sent that has no news: it renews the lease."""
+EARLY_INTERVALS = 0.25
+"""So many intervals earlier the lease may be renewed if the task is awake."""
 
 
 @dataclass(slots=True)
@@ -63,6 +66,8 @@ class TaskReporter:
     lease_renewed_at: float = field(default_factory=time.monotonic)
     """When the last acknowledged report was sent."""
     next_report_at: float = 0.0
+    next_turn_at: float = 0.0
+    """When a report must be considered although no event arrives."""
     _renew_at: float = 0.0
     """When a report must be sent even if it has no news."""
     receipts: ReceiptCollector = field(default_factory=ReceiptCollector)
@@ -84,12 +89,15 @@ class TaskReporter:
 
     def send_report_if_due(self, partitions: Collection[LeasedPartition], now: float) -> None:
         """Send a report if the interval has passed and there is news, or the lease is due."""
-        if now >= self.next_report_at:
-            self.next_report_at = now + self.interval_s
-            report = self._next_report(partitions)
-            if now >= self._renew_at or not report.is_empty:
-                self._renew_at = now + IDLE_INTERVALS * self.interval_s
-                self._send(report)
+        if now < self.next_report_at:
+            self.next_turn_at = self.next_report_at  # an event may have brought news
+            return
+        self.next_report_at = now + self.interval_s
+        report = self._next_report(partitions)
+        if now >= self._renew_at - EARLY_INTERVALS * self.interval_s or not report.is_empty:
+            self._renew_at = now + IDLE_INTERVALS * self.interval_s
+            self._send(report)
+        self.next_turn_at = self._renew_at
 
     def send_report(self, partitions: Collection[LeasedPartition]) -> None:
         """Send what was copied and what changed since the last report."""

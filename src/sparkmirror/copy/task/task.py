@@ -5,8 +5,8 @@
     driver ─▶ DriverMessageHandler ─▶ TaskLeases, TaskReporter, Throttle
 
 One thread, one event loop. Each turn handles the sockets, sends what is ready and fetches as much
-as the limits allow. Every few milliseconds the task also checks unacknowledged batches, returns
-leases that have ended, and reports. When the last acknowledged report is older than a lease, the
+as the limits allow. After an event or a deadline, at most every few milliseconds, the task also
+checks unacknowledged batches, returns leases that have ended, and reports. When the last acknowledged report is older than a lease, the
 task stops with LeaseLost, because another task may own its partitions by then.
 """
 
@@ -20,7 +20,7 @@ from sparkmirror.config.client_configs import WORKER_PRODUCER_PREFIX
 from sparkmirror.copy.client_config_resolver import resolve_client, resolve_producer_limits
 from sparkmirror.copy.control.connection import ControlConnection
 from sparkmirror.copy.control.handshake import ControlProtocol
-from sparkmirror.copy.control.messages import ControlMessage, Hello, TaskDone
+from sparkmirror.copy.control.messages import ControlMessage, Hello, ReportAck, TaskDone
 from sparkmirror.copy.event_loop import EventLoop
 from sparkmirror.copy.settings import CopySettings
 from sparkmirror.copy.task.cluster_connections import ClusterConnections
@@ -47,14 +47,14 @@ from sparkmirror.errors import MirrorError
 from sparkmirror.wire.net.buffer_pool import MemoryBudget
 from sparkmirror.wire.net.routing import Router
 
-IDLE_WAIT_S = 1.0
+IDLE_WAIT_S = 2.5
 """Longer than a fetch waits at the source, so that an idle task wakes only for the answer."""
+TRANSACTION_WAIT_S = 1.0
+"""How often a task with transactions looks at them without an event."""
 RETRY_WAIT_S = 0.01
 HOUSEKEEPING_INTERVAL_S = 0.01
 """How often the task checks every partition. At a thousand records a second there are two thousand
 turns, and each of them concerns one partition."""
-CONNECT_INTERVAL_S = 0.5
-"""How often the task checks whether the leader of every partition is connected."""
 
 
 class CopyTask:
@@ -118,7 +118,11 @@ class CopyTask:
         )
         self._partitions = self.leases.partitions
         self._message_handler = DriverMessageHandler(self.leases, self.reporter, self.throttle)
-        self._housekeeping_at = self._connect_at = 0.0
+        self._housekeeping_at = self._wake_at = 0.0
+        self._acknowledgements = self._commands = 0
+        """The driver's messages in the last turn."""
+        self._is_acknowledgement_only = False
+        """Whether the last turn brought nothing but the driver's answer to a report."""
         connection.on_message = self._on_message
         for message in messages:
             self._on_message(message)
@@ -152,13 +156,18 @@ class CopyTask:
             self.leases.transactions.poll(self._partitions, now)
         self.sender.poll(now)  # before the fetch, so that fetched batches make space for more
         self.fetcher.poll(self._partitions, now)
-        if now >= self._housekeeping_at:
-            self._run_housekeeping(now)
-            self._housekeeping_at = now + HOUSEKEEPING_INTERVAL_S
-            wait_s = self._idle_wait_s(now)
-        else:
-            wait_s = self._housekeeping_at - now
-        self.loop.run_once(min(wait_s, self._next_deadline_s(now)))
+        if not self._is_acknowledgement_only:
+            if now >= self._housekeeping_at:
+                self._run_housekeeping(now)
+                self._housekeeping_at = now + HOUSEKEEPING_INTERVAL_S
+                self._wake_at = self._next_turn_at(now)
+            else:
+                self._wake_at = self._housekeeping_at
+        self._acknowledgements = self._commands = 0
+        handled = self.loop.run_once(min(self._wake_at - now, self._next_deadline_s(now)))
+        self._is_acknowledgement_only = (
+            handled == 1 and self._acknowledgements > 0 and not self._commands
+        )
 
     def close(self) -> None:
         """Close all connections and the loop. Sends nothing."""
@@ -170,7 +179,7 @@ class CopyTask:
 
     def _run_housekeeping(self, now: float) -> None:
         """Do everything that need not be done in every turn."""
-        self._connect_leaders(now)
+        self._connect_leaders()
         self.source.poll(now)
         self.target.poll(now)
         self.resend_checker.poll(self._partitions, now)
@@ -187,21 +196,33 @@ class CopyTask:
                 f"acknowledged no report for {timeout_s:.0f} s; copying stops until it is back",
             )
 
-    def _idle_wait_s(self, now: float) -> float:
-        """Return how long only an event can change anything."""
-        wait_s = min(IDLE_WAIT_S, max(self.reporter.next_report_at - now, 0.0))
+    def _next_turn_at(self, now: float) -> float:
+        """Return until when only an event can change anything."""
         if any(partition.is_waiting for partition in self._partitions):
-            wait_s = min(wait_s, RETRY_WAIT_S)
-        return wait_s
+            return now + RETRY_WAIT_S
+        return min(
+            now + IDLE_WAIT_S,
+            self.reporter.next_turn_at,
+            self.reporter.lease_renewed_at + self.settings.lease_timeout_s,
+            self.source.next_turn_at(),
+            self.target.next_turn_at(),
+            self.leases.next_turn_at(now),
+        )
 
     def _next_deadline_s(self, now: float) -> float:
         """Return how long until a transaction may be committed or the throttle allows a fetch."""
         transactions = self.leases.transactions
-        commit_s = transactions.wait_s(now) if transactions else IDLE_WAIT_S
+        commit_s = IDLE_WAIT_S
+        if transactions:
+            commit_s = min(transactions.wait_s(now), TRANSACTION_WAIT_S)
         return min(commit_s, self.throttle.wait_s(now) or IDLE_WAIT_S)
 
     def _on_message(self, message: ControlMessage) -> None:
-        self._housekeeping_at = 0.0
+        if isinstance(message, ReportAck):
+            self._acknowledgements += 1
+        else:
+            self._commands += 1
+            self._housekeeping_at = 0.0
         self._message_handler.handle(message)
 
     def _on_connection_lost(self, error: MirrorError) -> None:
@@ -216,16 +237,14 @@ class CopyTask:
         )
         return TransactionManager(self.loop, transaction, committer, self.reporter)
 
-    def _connect_leaders(self, now: float) -> None:
+    def _connect_leaders(self) -> None:
         """Keep a connection to the brokers of every partition: the loop notices when it closes."""
-        if now >= self._connect_at:
-            self._connect_at = now + CONNECT_INTERVAL_S
-            self.target.connect_leaders(partition.target for partition in self._partitions)
-            self.source.connect_leaders(
-                partition.source
-                for partition in self._partitions
-                if partition.preferred_read_replica is None
-            )
+        self.target.connect_leaders(partition.target for partition in self._partitions)
+        self.source.connect_leaders(
+            partition.source
+            for partition in self._partitions
+            if partition.preferred_read_replica is None
+        )
 
     def _reachability(self, partition: LeasedPartition) -> BrokerReachability:
         source_error = self.source.error_for(partition.source)
