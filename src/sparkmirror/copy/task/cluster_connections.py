@@ -192,6 +192,15 @@ class ClusterConnections:
             return ""
         return state.error(time.monotonic()) or self.metadata_error
 
+    def reachability_state(self) -> object:
+        """Return a value that changes whenever `error_for` of any known partition may change."""
+        now = time.monotonic()
+        brokers = tuple(
+            (node_id, None if state.connection else state.error(now))
+            for node_id, state in self._brokers.items()
+        )
+        return self._metadata, self.metadata_error, brokers, tuple(self._removed_errors.items())
+
     def _no_leader_text(self, partition: TopicPartition) -> str:
         """Return that a partition has no leader; empty before the metadata has the partition."""
         topic = self._metadata.topics.get(partition.topic)

@@ -85,6 +85,11 @@ class Fetcher:
             node = self.cluster.leader_node(partition.source)
         return node is not None and now - self._answered_at.get(node, 0.0) <= MAX_END_AGE_S
 
+    def answering_nodes(self, now: float) -> frozenset[int]:
+        """Return the brokers that have answered a fetch within `MAX_END_AGE_S`."""
+        answered = self._answered_at.items()
+        return frozenset(node for node, at in answered if now - at <= MAX_END_AGE_S)
+
     def invalidate_brokers(self) -> None:
         """Assign partitions to brokers again: partitions, leaders or replicas have changed."""
         self._refresh_at = 0.0
@@ -114,6 +119,7 @@ class Fetcher:
                 partition.preferred_read_replica
             ):
                 partition.preferred_read_replica = None
+                partition.touch()
                 self.cluster.invalidate_leaders()
             node = partition.preferred_read_replica
             if node is None:
@@ -257,6 +263,7 @@ class Fetcher:
             key = fetched.topic, fetched.partition
             partition, offset = plan.requested[key]
             plan.mark_advanced(key)
+            partition.touch()
             if partition.is_ending or partition.queue.next_fetch_offset != offset:
                 continue
             if fetched.error_code:
@@ -282,6 +289,7 @@ class Fetcher:
         for partition, _ in plan.requested.values():
             partition.fetch_backoff.start(f"source: {error}", time.monotonic())
             partition.preferred_read_replica = None
+            partition.touch()
         self.invalidate_brokers()
 
     def _handle_records(
@@ -308,6 +316,7 @@ class Fetcher:
             self.sender.mark_ready(partition)
 
     def _handle_error(self, partition: LeasedPartition, code: ErrorCode, now: float) -> None:
+        partition.touch()
         if partition.preferred_read_replica is not None:
             partition.preferred_read_replica = None
             self.invalidate_brokers()

@@ -77,7 +77,12 @@ class TaskLeases:
             converter = BatchConverter(
                 limits, self.settings.read_committed, leader_epoch=lease.source_epoch
             )
-            partition = LeasedPartition(PartitionQueue(lease, self.sender.transaction), converter)
+            partition = LeasedPartition(
+                PartitionQueue(lease, self.sender.transaction),
+                converter,
+                self.reporter.touched.add,
+            )
+            partition.touch()
             assert partition.key not in self._by_key, "a lease is granted once"
             self._by_key[partition.key] = partition
             self.source.add_topic(lease.source.topic)
@@ -106,7 +111,8 @@ class TaskLeases:
             self._end_all(LeaseEndReason.AMBIGUOUS, "not acknowledged in time while draining")
         if self.transactions and self.transactions.failure:
             self._end_all(*self.transactions.failure)
-        ended = [partition for partition in self.partitions if self._can_return(partition)]
+        needing = self.reporter.touched.needing_attention()
+        ended = [partition for partition in needing if self._can_return(partition)]
         if not ended:
             return
         self.fetcher.invalidate_brokers()
@@ -118,6 +124,7 @@ class TaskLeases:
 
     def _return(self, partition: LeasedPartition) -> None:
         del self._by_key[partition.key]
+        self.reporter.forget(partition)
         self.sender.remove(partition)
         is_clean = self._is_clean(partition)
         lease = partition.queue.abandon()

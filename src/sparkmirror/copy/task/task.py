@@ -6,8 +6,9 @@
 
 One thread, one event loop. Each turn handles the sockets, sends what is ready and fetches as much
 as the limits allow. After an event or a deadline, at most every few milliseconds, the task also
-checks unacknowledged batches, returns leases that have ended, and reports. When the last acknowledged report is older than a lease, the
-task stops with LeaseLost, because another task may own its partitions by then.
+checks unacknowledged batches, returns leases that have ended, and reports. When the last
+acknowledged report is older than a lease, the task stops with LeaseLost, because another task may
+own its partitions by then.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ IDLE_WAIT_S = 2.5
 """Longer than a fetch waits at the source, so that an idle task wakes only for the answer."""
 TRANSACTION_WAIT_S = 1.0
 """How often a task with transactions looks at them without an event."""
-RETRY_WAIT_S = 0.01
+RETRY_WAIT_S = 0.1
+"""How often the task looks at a partition that is still in trouble after its backoff. What helps it
+is an event: this only limits the effect of an omission."""
 HOUSEKEEPING_INTERVAL_S = 0.01
 """How often the task checks every partition. At a thousand records a second there are two thousand
 turns, and each of them concerns one partition."""
@@ -84,7 +87,10 @@ class CopyTask:
         self.target = ClusterConnections(self.loop, *target, MemoryBudget(0))
         self.throttle = Throttle(settings.bytes_per_s)
         self.reporter = TaskReporter(
-            settings.report_interval_s, connection.send, self._reachability
+            settings.report_interval_s,
+            connection.send,
+            self._reachability,
+            self._reachability_state,
         )
         producer = resolve_producer_limits(settings.target_alias, settings.target)
         self.sender = Sender(
@@ -182,8 +188,9 @@ class CopyTask:
         self._connect_leaders()
         self.source.poll(now)
         self.target.poll(now)
-        self.resend_checker.poll(self._partitions, now)
-        self.sequence_checker.poll(self._partitions)
+        needing_attention = self.reporter.touched.needing_attention()
+        self.resend_checker.poll(needing_attention, now)
+        self.sequence_checker.poll(needing_attention)
         self.leases.return_ended(now)
         self.reporter.send_report_if_due(self._partitions, now)
 
@@ -198,16 +205,22 @@ class CopyTask:
 
     def _next_turn_at(self, now: float) -> float:
         """Return until when only an event can change anything."""
-        if any(partition.is_waiting for partition in self._partitions):
-            return now + RETRY_WAIT_S
         return min(
-            now + IDLE_WAIT_S,
+            self._next_attempt_at(now),
             self.reporter.next_turn_at,
             self.reporter.lease_renewed_at + self.settings.lease_timeout_s,
             self.source.next_turn_at(),
             self.target.next_turn_at(),
             self.leases.next_turn_at(now),
         )
+
+    def _next_attempt_at(self, now: float) -> float:
+        """Return when a partition in a backoff may be fetched or sent again."""
+        waiting = [p for p in self.reporter.touched.needing_attention() if p.is_waiting]
+        if not waiting:
+            return now + IDLE_WAIT_S
+        ends = [until for p in waiting for until in p.backoff_ends if until > now]
+        return min([*ends, now + RETRY_WAIT_S])
 
     def _next_deadline_s(self, now: float) -> float:
         """Return how long until a transaction may be committed or the throttle allows a fetch."""
@@ -244,6 +257,13 @@ class CopyTask:
             partition.source
             for partition in self._partitions
             if partition.preferred_read_replica is None
+        )
+
+    def _reachability_state(self) -> object:
+        return (
+            self.source.reachability_state(),
+            self.target.reachability_state(),
+            self.fetcher.answering_nodes(time.monotonic()),
         )
 
     def _reachability(self, partition: LeasedPartition) -> BrokerReachability:

@@ -25,6 +25,7 @@ def test_a_report_without_news_is_sent_only_to_renew_the_lease() -> None:
     assert reports_at(10.5, 11.0) == []
     assert reports_at(12.0) == [True], "it renews the lease"
     partition.end_offset = 7
+    reporter.touched.add(partition)
     assert reports_at(13.0) == [False], "news is not delayed"
     assert reports_at(14.0) == []
     assert reports_at(15.0) == [True]
