@@ -213,10 +213,10 @@ class Fetcher:
         now: float,
     ) -> None:
         connection = plan.connection
-        max_wait_ms = _max_wait_ms(plan, now)
-        plan.is_in_idle_poll = max_wait_ms > LONG_POLL_MS
+        wait_ms = max_wait_ms(plan, now)
+        plan.is_in_idle_poll = wait_ms > LONG_POLL_MS
         params = FetchParams(
-            max_wait_ms=max_wait_ms,
+            max_wait_ms=wait_ms,
             max_bytes=size,
             read_committed=self.read_committed,
             rack=self.rack,
@@ -329,7 +329,7 @@ class Fetcher:
             self.cluster.request_metadata_update(partition.source.topic)
 
 
-def _max_wait_ms(plan: FetchPlan, now: float) -> int:
+def max_wait_ms(plan: FetchPlan, now: float) -> int:
     """Return how long a request may wait at the broker for new records."""
     if plan.excluded:
         until_ms = math.ceil((plan.excluded_until - now) * 1000)

@@ -121,6 +121,8 @@ class Task:
         partition = self.partition(number)
         if partition:
             self.plan.requested["orders", number] = partition, partition.queue.next_fetch_offset
+        if ("orders", number) not in self.plan.requested:
+            return
         partition, offset = self.plan.requested["orders", number]
         batch = [Record(offset + n, 1, None, b"v") for n in range(records)]
         content = build_batch(batch) if records else b""
