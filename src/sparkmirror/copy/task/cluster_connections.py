@@ -84,6 +84,7 @@ class ClusterConnections:
         self._client = client
         self._router = Router(client, bootstrap)
         self._metadata = MetadataSnapshot()
+        self._metadata_changes = 0
         self._pool = BufferPool(budget)
         self._brokers: dict[int, _BrokerState] = {}
         self._last_leaders: dict[TopicPartition, int] = {}
@@ -199,7 +200,8 @@ class ClusterConnections:
             (node_id, None if state.connection else state.error(now))
             for node_id, state in self._brokers.items()
         )
-        return self._metadata, self.metadata_error, brokers, tuple(self._removed_errors.items())
+        removed = tuple(self._removed_errors.items())
+        return self._metadata_changes, self.metadata_error, brokers, removed
 
     def _no_leader_text(self, partition: TopicPartition) -> str:
         """Return that a partition has no leader; empty before the metadata has the partition."""
@@ -276,6 +278,7 @@ class ClusterConnections:
     # -- metadata ------------------------------------------------------------------------------
 
     def _on_metadata_change(self) -> None:
+        self._metadata_changes += 1
         self.invalidate_leaders()
         self.on_change()
 

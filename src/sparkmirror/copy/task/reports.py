@@ -104,7 +104,7 @@ class TaskReporter:
     def send_report_if_due(self, partitions: Collection[LeasedPartition], now: float) -> None:
         """Send a report if the interval has passed and there is news, or the lease is due."""
         if now < self.next_report_at:
-            self.next_turn_at = self.next_report_at  # an event may have brought news
+            self.next_turn_at = self.next_report_at if self._may_have_news else self._renew_at
             return
         self.next_report_at = now + self.interval_s
         report = self._next_report(partitions)
@@ -133,6 +133,15 @@ class TaskReporter:
             bytes=dict(counts.bytes),
             ages={p.key: p.pop_ages() for p in changed if p.has_ages},
             suppressed={p.key: p.pop_suppressed() for p in changed if p.suppressed},
+        )
+
+    @property
+    def _may_have_news(self) -> bool:
+        """Whether something happened since the last report that may belong into the next one."""
+        return (
+            self.touched.has_unreported
+            or bool(self._counts.runs)
+            or self.reachability_state() != self._reported_reachability
         )
 
     def _maybe_changed(self, partitions: Collection[LeasedPartition]) -> list[LeasedPartition]:

@@ -31,6 +31,11 @@ class TouchedPartitions:
         self._unreported.pop(partition, None)
         self._attention.pop(partition, None)
 
+    @property
+    def has_unreported(self) -> bool:
+        """Whether a partition was touched since the last report."""
+        return bool(self._unreported)
+
     def pop_unreported(self) -> list[LeasedPartition]:
         """Return the partitions that were touched since the last call."""
         unreported, self._unreported = self._unreported, {}

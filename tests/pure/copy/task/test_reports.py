@@ -41,6 +41,8 @@ def test_a_task_without_news_wakes_only_for_the_renewal_or_renews_when_it_is_awa
         return reporter.next_turn_at
 
     assert next_turn_after(10.0) == 12.0
+    assert next_turn_after(10.3) == 12.0, "nothing was touched"
+    reporter.touched.add(partition)
     assert next_turn_after(10.4) == 11.0, "an event may have brought news"
     assert next_turn_after(11.0) == 12.0
     assert len(sent) == 1
