@@ -103,12 +103,13 @@ class TaskReporter:
 
     def send_report_if_due(self, partitions: Collection[LeasedPartition], now: float) -> None:
         """Send a report if the interval has passed and there is news, or the lease is due."""
-        if now < self.next_report_at:
+        may_renew = now >= self._renew_at - EARLY_INTERVALS * self.interval_s
+        if now < self.next_report_at and not may_renew:
             self.next_turn_at = self.next_report_at if self._may_have_news else self._renew_at
             return
         self.next_report_at = now + self.interval_s
         report = self._next_report(partitions)
-        if now >= self._renew_at - EARLY_INTERVALS * self.interval_s or not report.is_empty:
+        if may_renew or not report.is_empty:
             self._renew_at = now + IDLE_INTERVALS * self.interval_s
             self._send(report)
         self.next_turn_at = self._renew_at

@@ -46,10 +46,14 @@ def test_a_task_without_news_wakes_only_for_the_renewal_or_renews_when_it_is_awa
     assert next_turn_after(10.4) == 11.0, "an event may have brought news"
     assert next_turn_after(11.0) == 12.0
     assert len(sent) == 1
-    assert next_turn_after(11.76) == 12.0, "the interval has not passed"
+    assert next_turn_after(11.74) == 12.0, "it is too early to renew the lease"
     assert next_turn_after(12.0) == 14.0
+    assert len(sent) == 2
     assert next_turn_after(13.8) == 15.8, "an answer has woken the task: it renews the lease"
     assert len(sent) == 3
+    assert next_turn_after(15.0) == 15.8
+    assert next_turn_after(15.6) == 17.6, "a report was considered, and the lease is still due"
+    assert len(sent) == 4
 
 
 def test_ages_and_suppressed_records_are_reported_once() -> None:
