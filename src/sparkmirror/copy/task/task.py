@@ -56,8 +56,8 @@ RETRY_WAIT_S = 0.1
 """How often the task looks at a partition that is still in trouble after its backoff. What helps it
 is an event: this only limits the effect of an omission."""
 HOUSEKEEPING_INTERVAL_S = 0.01
-"""How often the task checks every partition. At a thousand records a second there are two thousand
-turns, and each of them concerns one partition."""
+"""How often at most the task does what need not be done in every turn. At a thousand records a
+second there are two thousand turns, and each of them concerns one partition."""
 
 
 class CopyTask:
