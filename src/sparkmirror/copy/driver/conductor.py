@@ -75,7 +75,7 @@ TICK_S = 0.1
 IDLE_TICK_S = 5.0
 """How often the thread looks at partitions that only a message changes; it wakes it at once."""
 MIN_WAIT_S = 0.01
-"""So long the thread waits for a moment that has come: clocks are not exact."""
+"""The shortest wait of the thread, so that it does not spin while a deadline passes."""
 MEMBERSHIP_TIMEOUT_S = 5.0
 """How long a conductor that starts waits for the membership of its worker."""
 PROBE_INTERVAL_S = 1.0
@@ -387,7 +387,7 @@ class Conductor:
         return max(until - now, MIN_WAIT_S)
 
     def _is_quiet(self, partitions: Iterable[TrackedPartition]) -> bool:
-        """Whether only a message can change anything; `partitions` has those that are not leased.
+        """Whether only a message can change anything. `partitions` has all that are not leased.
 
         That is so if every planned partition is leased, or waits for the first attempt of its task.
         """

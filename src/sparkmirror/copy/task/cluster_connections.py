@@ -94,7 +94,6 @@ class ClusterConnections:
         self._leaderless_topics: set[str] = set()
         self._ask_again_at = 0.0
         """When to request metadata of the topics without a leader again."""
-        self._connected_at = 0.0
         """When `connect_leaders` last visited the leaders."""
         self._removed_errors: dict[int, str] = {}
         """Why brokers were unreachable that the cluster no longer names."""
@@ -144,7 +143,7 @@ class ClusterConnections:
         return leader.node_id
 
     def invalidate_leaders(self) -> None:
-        """Look at the partitions again at the next `connect_leaders`: they are others."""
+        """Look at the partitions again at the next `connect_leaders`: there are new ones."""
         self._are_leaders_current = False
 
     def connect_leaders(self, partitions: Iterable[TopicPartition]) -> None:
@@ -153,17 +152,19 @@ class ClusterConnections:
         Looks at the partitions only if they or the metadata have changed since the last call.
         Requests metadata of the topics that have a partition without a leader.
         """
-        self._connected_at = time.monotonic()
+        now = time.monotonic()
         if not self._are_leaders_current:
             self._find_leaders(partitions)
-        if self._leaderless_topics and self._connected_at >= self._ask_again_at:
+        if self._leaderless_topics and now >= self._ask_again_at:
             self._stale_topics |= self._leaderless_topics
-            self._ask_again_at = self._connected_at + NO_LEADER_INTERVAL_S
+            self._ask_again_at = now + NO_LEADER_INTERVAL_S
         for node_id in self._leader_nodes:
             self.connection(node_id)
 
-    def next_turn_at(self) -> float:
+    def next_turn_at(self, now: float) -> float:
         """Return when the task must look at the cluster although no event arrives.
+
+        `now` is when its last turn began.
 
         That is when a pause ends (before a metadata request, an attempt to connect, or because the
         broker throttles), or when a response is overdue.
@@ -174,9 +175,9 @@ class ClusterConnections:
         for state in self._brokers.values():
             if state.connection:
                 moments.append(state.connection.next_deadline)
-                if state.connection.throttled_until > self._connected_at:
+                if state.connection.throttled_until > now:
                     moments.append(state.connection.throttled_until)
-            elif not state.is_opening and state.retry_at > self._connected_at:
+            elif not state.is_opening and state.retry_at > now:
                 moments.append(state.retry_at)
         return min(moments, default=float("inf"))
 
@@ -246,7 +247,13 @@ class ClusterConnections:
             self._open(node_id, state)
 
     def is_unreachable(self, node_id: int) -> bool:
-        """Whether the last attempt to connect failed, or the connection was lost."""
+        """Whether the last attempt to connect failed, or the connection was lost.
+
+        Also if the metadata does not have the broker; then requests metadata.
+        """
+        if node_id not in self._metadata.brokers:
+            self._stale_topics |= self._topics
+            return True
         state = self._brokers.get(node_id)
         return (
             state is not None

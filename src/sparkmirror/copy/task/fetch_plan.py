@@ -2,8 +2,8 @@
 
 The broker remembers the requested partitions (`wire.protocol.fetch_session`), and so does the plan.
 While the same partitions are read, a request names only those for which a response had data, and
-those that end a backoff. It removes those that begin one. So the cost of a fetch follows from the
-partitions that move, not from all partitions.
+those that may be fetched again. It removes those in a backoff or with a full queue. So the cost of
+a fetch follows from the partitions that move, not from all partitions.
 
 `FetchSizeEstimator` chooses how many bytes a request asks for. No I/O.
 """
@@ -116,6 +116,8 @@ class FetchPlan:
         A partition with another lease needs another session: the broker answers only news, and the
         end of the log, which the lease does not know yet, is no news.
         """
+        if self._forgotten:  # the broker still has them; a new lease of one would go unnoticed
+            self.session.reset()
         before = self.requested
         self.requested, self.partition_max_bytes, self.is_current = {}, partition_max_bytes, True
         self._advanced.clear()

@@ -119,7 +119,7 @@ class Fetcher:
                 partition.preferred_read_replica
             ):
                 partition.preferred_read_replica = None
-                partition.touch()
+                partition.mark_changed()
                 self.cluster.invalidate_leaders()
             node = partition.preferred_read_replica
             if node is None:
@@ -263,7 +263,7 @@ class Fetcher:
             key = fetched.topic, fetched.partition
             partition, offset = plan.requested[key]
             plan.mark_advanced(key)
-            partition.touch()
+            partition.mark_changed()
             if partition.is_ending or partition.queue.next_fetch_offset != offset:
                 continue
             if fetched.error_code:
@@ -289,7 +289,7 @@ class Fetcher:
         for partition, _ in plan.requested.values():
             partition.fetch_backoff.start(f"source: {error}", time.monotonic())
             partition.preferred_read_replica = None
-            partition.touch()
+            partition.mark_changed()
         self.invalidate_brokers()
 
     def _handle_records(
@@ -316,7 +316,7 @@ class Fetcher:
             self.sender.mark_ready(partition)
 
     def _handle_error(self, partition: LeasedPartition, code: ErrorCode, now: float) -> None:
-        partition.touch()
+        partition.mark_changed()
         if partition.preferred_read_replica is not None:
             partition.preferred_read_replica = None
             self.invalidate_brokers()

@@ -96,7 +96,7 @@ class LeasedPartition:
     queue: PartitionQueue
     converter: BatchConverter
     on_change: Callable[[LeasedPartition], None] = ignore_change
-    """Called when the partition may have changed (`touched_partitions`)."""
+    """Called when the partition may have changed (`changed_partitions`)."""
     end_offset: int = UNKNOWN_END_OFFSET
     """The end of the source's log, as far as it may be read; -1 before the first fetch."""
     max_timestamp_ms: int = -1
@@ -168,7 +168,7 @@ class LeasedPartition:
         """When the task may fetch and when it may send; 0.0 if it may at once."""
         return self.fetch_backoff.until, self.send_backoff.until
 
-    def touch(self) -> None:
+    def mark_changed(self) -> None:
         """Record that the partition may have changed."""
         self.on_change(self)
 
@@ -217,14 +217,14 @@ class LeasedPartition:
             self.end_reason, self.end_message = LeaseEndReason.CLOSED, ""
             self._sends_queue_first = True
             self.queue.drop_unsent()
-            self.touch()
+            self.mark_changed()
 
     def on_answer(self) -> None:
         """Count down an answered or lost request. A closed lease drops what was not appended.
 
         In a transaction the batch stays: the task commits or aborts all of its partitions at once.
         """
-        self.touch()
+        self.mark_changed()
         self.queue.on_request_done()
         if (
             self.end_reason is LeaseEndReason.CLOSED
@@ -237,7 +237,7 @@ class LeasedPartition:
         """End the lease when all fetched batches are acknowledged: the source has no more."""
         if self.end_reason is None:
             self.end_reason, self.end_message, self._sends_queue_first = reason, message, True
-            self.touch()
+            self.mark_changed()
 
     def end_now(self, reason: LeaseEndReason, message: str, refused_codec: int = NO_CODEC) -> None:
         """End the lease when no open request has its batches: nothing more can be sent.
@@ -247,7 +247,7 @@ class LeasedPartition:
         if self.can_send:
             self.end_reason, self.end_message, self._sends_queue_first = reason, message, False
             self.refused_codec = refused_codec
-            self.touch()
+            self.mark_changed()
 
     def known_end(self, position: int, brokers: BrokerReachability) -> int:
         """Return the end of the source's log, or -1 if it is unknown now.

@@ -31,7 +31,7 @@ from sparkmirror.copy.task.reports import TaskReporter
 from sparkmirror.copy.transactional_producer_config import TransactionalProducer
 
 DEADLINE_PASSED_S = 0.001
-"""So long after a deadline it has certainly passed."""
+"""The task looks again so long after a deadline: at the deadline itself it has not passed."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -80,9 +80,9 @@ class TaskLeases:
             partition = LeasedPartition(
                 PartitionQueue(lease, self.sender.transaction),
                 converter,
-                self.reporter.touched.add,
+                self.reporter.changed.add,
             )
-            partition.touch()
+            partition.mark_changed()
             assert partition.key not in self._by_key, "a lease is granted once"
             self._by_key[partition.key] = partition
             self.source.add_topic(lease.source.topic)
@@ -111,7 +111,7 @@ class TaskLeases:
             self._end_all(LeaseEndReason.AMBIGUOUS, "not acknowledged in time while draining")
         if self.transactions and self.transactions.failure:
             self._end_all(*self.transactions.failure)
-        needing = self.reporter.touched.needing_attention()
+        needing = self.reporter.changed.needing_attention()
         ended = [partition for partition in needing if self._can_return(partition)]
         if not ended:
             return

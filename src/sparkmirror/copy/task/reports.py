@@ -6,8 +6,8 @@ sent only every second time. Each report that the driver acknowledges renews the
 the moment at which the report was sent. A task without news wakes only for the renewal, or renews
 the lease a little earlier when an answer of a broker wakes it.
 
-A report looks at the partitions that were touched since the last one (`touched_partitions`), and at
-all of them when a broker is lost or is back: that concerns partitions that nothing else touches.
+A report looks at the partitions that have changed since the last one (`changed_partitions`), and at
+all of them when a broker is lost or is back: that concerns partitions that nothing else changes.
 
 No connection to a broker: the task passes a function that says which brokers can be reached.
 """
@@ -20,6 +20,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from sparkmirror.copy.control.messages import ControlMessage, LeaseProgress, ProgressReport
+from sparkmirror.copy.task.changed_partitions import ChangedPartitions
 from sparkmirror.copy.task.leased_partition import (
     BrokerReachability,
     LeasedPartition,
@@ -28,15 +29,14 @@ from sparkmirror.copy.task.leased_partition import (
 )
 from sparkmirror.copy.task.produce.pending_batch import PendingBatch
 from sparkmirror.copy.task.receipt_collector import ReceiptCollector
-from sparkmirror.copy.task.touched_partitions import TouchedPartitions
 from sparkmirror.mirror.offsets.run_map import OffsetRun
 
 IDLE_INTERVALS = 2
 """After so many intervals a report is sent that has no news: it renews the lease."""
 EARLY_INTERVALS = 0.25
-"""So many intervals earlier the lease may be renewed if the task is awake."""
+"""A task that is awake renews its lease up to so many intervals before it must."""
 FULL_SCAN_INTERVAL_S = 30.0
-"""How often a report looks at all partitions. Whatever changes a partition touches it: this only
+"""How often a report looks at all partitions. Whatever changes a partition marks it: this only
 limits the effect of an omission."""
 
 
@@ -73,7 +73,7 @@ class TaskReporter:
     """Returns whether the brokers of a partition can be reached."""
     reachability_state: Callable[[], object] = lambda: None
     """Returns a value that changes whenever `reachability` of a known partition may change."""
-    touched: TouchedPartitions = field(default_factory=TouchedPartitions)
+    changed: ChangedPartitions = field(default_factory=ChangedPartitions)
     """The partitions that changed since the last report are among these."""
     lease_renewed_at: float = field(default_factory=time.monotonic)
     """When the last acknowledged report was sent."""
@@ -121,7 +121,7 @@ class TaskReporter:
     def forget(self, partition: LeasedPartition) -> None:
         """Forget a partition whose lease is returned."""
         self._reported.pop(partition.key, None)
-        self.touched.discard(partition)
+        self.changed.discard(partition)
         partition.on_change = ignore_change  # an open fetch may still be answered
 
     def _next_report(self, partitions: Collection[LeasedPartition]) -> ProgressReport:
@@ -140,19 +140,19 @@ class TaskReporter:
     def _may_have_news(self) -> bool:
         """Whether something happened since the last report that may belong into the next one."""
         return (
-            self.touched.has_unreported
+            self.changed.has_unreported
             or bool(self._counts.runs)
             or self.reachability_state() != self._reported_reachability
         )
 
     def _maybe_changed(self, partitions: Collection[LeasedPartition]) -> list[LeasedPartition]:
-        """Return the touched partitions; all of them if a broker was lost or is back."""
+        """Return the changed partitions; all of them if a broker was lost or is back."""
         now, state = time.monotonic(), self.reachability_state()
         if now >= self._full_scan_at or state != self._reported_reachability:
             self._full_scan_at, self._reported_reachability = now + FULL_SCAN_INTERVAL_S, state
             for partition in partitions:
-                self.touched.add(partition)
-        return self.touched.pop_unreported()
+                self.changed.add(partition)
+        return self.changed.pop_unreported()
 
     def _send(self, report: ProgressReport) -> None:
         self._unacknowledged.append(time.monotonic())

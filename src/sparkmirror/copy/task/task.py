@@ -188,7 +188,7 @@ class CopyTask:
         self._connect_leaders()
         self.source.poll(now)
         self.target.poll(now)
-        needing_attention = self.reporter.touched.needing_attention()
+        needing_attention = self.reporter.changed.needing_attention()
         self.resend_checker.poll(needing_attention, now)
         self.sequence_checker.poll(needing_attention)
         self.leases.return_ended(now)
@@ -209,14 +209,14 @@ class CopyTask:
             self._next_attempt_at(now),
             self.reporter.next_turn_at,
             self.reporter.lease_renewed_at + self.settings.lease_timeout_s,
-            self.source.next_turn_at(),
-            self.target.next_turn_at(),
+            self.source.next_turn_at(now),
+            self.target.next_turn_at(now),
             self.leases.next_turn_at(now),
         )
 
     def _next_attempt_at(self, now: float) -> float:
         """Return when a partition in a backoff may be fetched or sent again."""
-        waiting = [p for p in self.reporter.touched.needing_attention() if p.is_waiting]
+        waiting = [p for p in self.reporter.changed.needing_attention() if p.is_waiting]
         if not waiting:
             return now + IDLE_WAIT_S
         ends = [until for p in waiting for until in p.backoff_ends if until > now]

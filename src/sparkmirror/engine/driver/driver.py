@@ -107,7 +107,7 @@ class Driver:
         self._publish_statuses()
         for job in self._jobs.values():
             job.start()
-        self._application.set_task_count(self._task_count())
+        self._update_task_count()
         self._application.start()
         try:
             published_s = 0.0
@@ -145,10 +145,10 @@ class Driver:
             case DriverAction.START_JOB:
                 assert command.job is not None
                 self._add_job(command.job).start()
-                self._application.set_task_count(self._task_count())
+                self._update_task_count()
             case DriverAction.KEEP_READY:
                 self._ready_tasks = command.ready_tasks
-                self._application.set_task_count(self._task_count())
+                self._update_task_count()
             case DriverAction.NEXT_EPOCH:
                 self._application.end_epoch()
             case DriverAction.SET_LOG_LEVELS:
@@ -171,7 +171,7 @@ class Driver:
                 assert command.job is not None
                 job.replan(command.job)
                 self._handover_until = time.monotonic() + HANDOVER_S
-                self._application.set_task_count(self._task_count())
+                self._update_task_count()
             case DriverAction.RESTART_TASKS:
                 job.restart_tasks(command.tasks)
             case DriverAction.SET_RATE:
@@ -198,9 +198,11 @@ class Driver:
             self._jobs[job.name] = added
         return added
 
-    def _task_count(self) -> int:
-        """How many tasks need slots: those of all jobs, or more that other workers may leave."""
-        return max(sum(len(job.job.tasks) for job in self._jobs.values()), self._ready_tasks)
+    def _update_task_count(self) -> None:
+        """Have slots for the tasks of all jobs, or for more that other workers may leave."""
+        plans = [job.job.tasks for job in self._jobs.values()]
+        partitions = sum(len(each) for plan in plans for each in plan.values())
+        self._application.set_task_count(max(sum(map(len, plans)), self._ready_tasks), partitions)
 
     def _set_log_levels(self, levels: Mapping[str, int]) -> None:
         logging_context.set_levels(levels)
@@ -282,7 +284,7 @@ class Driver:
             if job.has_ended and self._phase is not DriverPhase.DRAINING:
                 with self._jobs_lock:
                     self._ended_jobs.append(self._jobs.pop(name))
-                self._application.set_task_count(self._task_count())
+                self._update_task_count()
 
     def _job_status(self, job: DriverJob) -> DriverStatus:
         application, phase = self._application, self._job_phase(job)

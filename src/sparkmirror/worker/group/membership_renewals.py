@@ -60,7 +60,10 @@ class MembershipRenewals:
             try:
                 self._renew(jobs)
             except Exception:  # the next renewals may succeed
-                log.exception("Cannot read the membership of the worker in its group")
+                log.exception(
+                    "Cannot read the membership of the worker in its group; tries again in %.0f s",
+                    self._interval_s,
+                )
 
     def _renew(self, jobs: Iterable[SupervisedJob]) -> None:
         """Send one command to each driver. An error concerns one driver only."""
@@ -78,4 +81,8 @@ class MembershipRenewals:
             try:
                 send(command)
             except Exception:
-                log.exception("Jobs %s get no renewal of the membership of their worker", names)
+                log.exception(
+                    "Cannot tell the driver of jobs %s about the membership of its worker; the next"
+                    " renewal follows",
+                    ", ".join(names),
+                )

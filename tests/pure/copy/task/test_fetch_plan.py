@@ -69,6 +69,19 @@ def next_full(
     return plan.next_full(partitions, excluded, PARTITION_MAX_BYTES, MAX_QUEUED_BYTES, topic_key)
 
 
+def test_a_new_lease_of_a_partition_that_only_the_broker_remembers_opens_a_session(
+    connection: BrokerConnection,
+) -> None:
+    plan, broker, before = FetchPlan(connection, False), Broker(), partition_at_0(0)
+    broker.receive(plan, *next_full(plan, [before]))
+    plan.mark_advanced(("orders", 0))
+    before.end_now(LeaseEndReason.OUT_OF_RANGE, "the source was truncated")
+    plan.update(MAX_QUEUED_BYTES, 10.0)
+    assert not plan.requested, "so no request tells the broker"
+    positions, _ = next_full(plan, [partition_at_0(0)])
+    assert (plan.session.id_and_epoch, [each.partition for each in positions]) == (NEW_SESSION, [0])
+
+
 @dataclass(frozen=True)
 class Step:
     """What happens before a request is sent."""

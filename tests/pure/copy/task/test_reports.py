@@ -25,7 +25,7 @@ def test_a_report_without_news_is_sent_only_to_renew_the_lease() -> None:
     assert reports_at(10.5, 11.0) == []
     assert reports_at(12.0) == [True], "it renews the lease"
     partition.end_offset = 7
-    reporter.touched.add(partition)
+    reporter.changed.add(partition)
     assert reports_at(13.0) == [False], "news is not delayed"
     assert reports_at(14.0) == []
     assert reports_at(15.0) == [True]
@@ -41,8 +41,8 @@ def test_a_task_without_news_wakes_only_for_the_renewal_or_renews_when_it_is_awa
         return reporter.next_turn_at
 
     assert next_turn_after(10.0) == 12.0
-    assert next_turn_after(10.3) == 12.0, "nothing was touched"
-    reporter.touched.add(partition)
+    assert next_turn_after(10.3) == 12.0, "nothing has changed"
+    reporter.changed.add(partition)
     assert next_turn_after(10.4) == 11.0, "an event may have brought news"
     assert next_turn_after(11.0) == 12.0
     assert len(sent) == 1

@@ -125,7 +125,7 @@ class SequenceChecker:
         )
 
     def _on_end_offset(self, partition: LeasedPartition, end: int | None) -> None:
-        partition.touch()
+        partition.mark_changed()
         self._is_checking = partition.needs_sequence_check = False
         on_found = partial(self._on_found, partition)
         if end is None or not partition.queue.acknowledge_up_to(end, on_found):
@@ -144,7 +144,7 @@ class SequenceChecker:
         self.sender.counter.count(partition, batch, runs)
 
     def _on_error(self, partition: LeasedPartition, error: MirrorError) -> None:
-        partition.touch()
+        partition.mark_changed()
         self._is_checking = partition.needs_sequence_check = False
         partition.end_now(LeaseEndReason.AMBIGUOUS, str(error))
 
@@ -258,7 +258,7 @@ class ResendChecker:
     ) -> None:
         self._is_checking = False
         for target, partition in waiting.items():
-            partition.touch()
+            partition.mark_changed()
             if target not in decisions:
                 partition.send_backoff.start(partition.send_backoff.reason, time.monotonic())
             elif decisions[target]:
@@ -276,5 +276,5 @@ class ResendChecker:
     ) -> None:
         self._is_checking = False
         for partition in waiting.values():
-            partition.touch()
+            partition.mark_changed()
             partition.send_backoff.start(f"target: {error}", time.monotonic())

@@ -28,6 +28,8 @@ from sparkmirror.errors import MirrorError
 
 log = logging.getLogger(__name__)
 
+CHECK_INTERVAL_S = 10.0
+"""How often the thread looks whether its conductor has failed, if the driver does not say so."""
 DRAIN_CHECK_INTERVAL_S = 0.05
 DRAIN_GRACE_S = 5.0
 """How long a drain may take longer than a task may take to drain."""
@@ -260,7 +262,10 @@ class DriverJob:
         """Wait until the end is requested; returns the error of a conductor that fails before."""
         began = time.monotonic()
         with self._condition:
-            self._condition.wait_for(lambda: self._is_ending or conductor.failure() is not None)
+            while not self._condition.wait_for(
+                lambda: self._is_ending or conductor.failure() is not None, CHECK_INTERVAL_S
+            ):
+                pass
         if time.monotonic() - began > self._backoff.max_s:
             self._backoff.reset()
         return None if self._is_ending else conductor.failure()

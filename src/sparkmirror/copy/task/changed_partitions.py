@@ -1,11 +1,11 @@
 """The partitions of a task that have news: for the next report, and for the task itself.
 
-Everything that changes a partition calls `LeasedPartition.touch`. So the work of a task follows
-from the partitions that move, not from all that it has.
+Everything that changes a partition calls `LeasedPartition.mark_changed`. So the work of a task
+follows from the partitions that move, not from all that it has.
 
 Invariants:
-    A  a partition whose state is not the reported one was touched since the last report
-    B  a partition that needs attention was touched since it last needed none
+    A  a partition whose state is not the reported one has changed since the last report
+    B  a partition that needs attention has changed since it last needed none
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from sparkmirror.copy.task.leased_partition import LeasedPartition
 
 
 @dataclass(slots=True)
-class TouchedPartitions:
-    """Remembers what was touched. Belongs to the task's thread."""
+class ChangedPartitions:
+    """Remembers what has changed. Belongs to the task's thread."""
 
     _unreported: dict[LeasedPartition, None] = field(default_factory=dict)
     _attention: dict[LeasedPartition, None] = field(default_factory=dict)
@@ -33,11 +33,11 @@ class TouchedPartitions:
 
     @property
     def has_unreported(self) -> bool:
-        """Whether a partition was touched since the last report."""
+        """Whether a partition has changed since the last report."""
         return bool(self._unreported)
 
     def pop_unreported(self) -> list[LeasedPartition]:
-        """Return the partitions that were touched since the last call."""
+        """Return the partitions that have changed since the last call."""
         unreported, self._unreported = self._unreported, {}
         return list(unreported)
 

@@ -1,4 +1,4 @@
-"""Reports and checks look at touched partitions only, and miss nothing."""
+"""Reports and checks look at changed partitions only, and miss nothing."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ HAPPENINGS: list[Callable[[Task, int], None]] = [
         max_size=10,
     )
 )
-def test_a_report_of_touched_partitions_is_that_of_all_partitions(
+def test_a_report_of_changed_partitions_is_that_of_all_partitions(
     loop: EventLoop,
     connection: BrokerConnection,
     rounds: list[list[tuple[Callable[[Task, int], None], int]]],
@@ -227,7 +227,7 @@ def test_a_report_of_touched_partitions_is_that_of_all_partitions(
         assert task.reporter._reported == state
         assert not any(p.has_ages or p.suppressed or p.converter.lanes for p in partitions)
         needing = {p for p in partitions if p.needs_attention}
-        assert set(task.reporter.touched.needing_attention()) == needing
+        assert set(task.reporter.changed.needing_attention()) == needing
 
 
 def test_a_report_names_no_partition_whose_lease_is_returned(
