@@ -30,6 +30,10 @@ class RecordReader(Protocol):
         ...
 
 
+def _is_any(_key: bytes) -> bool:
+    return True
+
+
 class OffsetsTopic:
     """The offsets topic of one worker group. All calls block, in the thread of the router."""
 
@@ -47,13 +51,14 @@ class OffsetsTopic:
         """What `load_new` has read before an error: the next call returns it."""
         self._key_partitions = KeyPartitions()
 
-    def load(self) -> OffsetsState:
-        """Read the topic to its end and return its offsets."""
+    def load(self, is_wanted: Callable[[bytes], bool] = _is_any) -> OffsetsState:
+        """Read the topic to its end and return its offsets; only those with a wanted key."""
         state = OffsetsState()
         self._unreturned.clear()
         self._reader = reader = self._create_reader(self._router, self._topic)
         for consumed in reader.read_to_end():
-            state.apply(consumed.record, location=str(consumed))
+            if is_wanted(consumed.record.key or b""):
+                state.apply(consumed.record, location=str(consumed))
         return state
 
     def load_new(self) -> list[StoredOffset]:

@@ -37,6 +37,9 @@ from sparkmirror.wire.net.routing import Router
 
 log = logging.getLogger(__name__)
 
+_RUNS_KEY_BYTES = b'["' + RUNS_KEY_PREFIX.encode()
+"""How the key of a run map begins. Each store decodes its own records only."""
+
 
 class _OffsetsTopicStore:
     """What both stores share: the topic, and which records belong to the connector."""
@@ -82,7 +85,8 @@ class OffsetsTopicLedger(_OffsetsTopicStore):
 
     def load(self) -> dict[TopicPartition, LedgerEntry]:
         """All entries of this connector, by source partition. Reads the topic to its end."""
-        loaded = self._decode(self._topic.load().of_connector(self._connector))
+        state = self._topic.load(lambda key: not key.startswith(_RUNS_KEY_BYTES))
+        loaded = self._decode(state.of_connector(self._connector))
         return {partition: entry for partition, entry in loaded if entry}
 
     def changes(self) -> list[LedgerChange]:
@@ -121,7 +125,8 @@ class OffsetsTopicRunMaps(_OffsetsTopicStore):
     def load(self) -> dict[TopicPartition, RunSegments]:
         """All segments of this connector, by source partition. Skips segments it cannot decode."""
         found: dict[TopicPartition, dict[int, RunMapSegment]] = {}
-        for stored in self._topic.load().of_connector(f"{RUNS_KEY_PREFIX}{self._connector}"):
+        state = self._topic.load(lambda key: key.startswith(_RUNS_KEY_BYTES))
+        for stored in state.of_connector(f"{RUNS_KEY_PREFIX}{self._connector}"):
             key = decode_segment_key(stored)
             if key is None or key.cluster != self._cluster:
                 continue
