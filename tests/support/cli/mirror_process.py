@@ -194,15 +194,22 @@ def running_process(
 
 @contextmanager
 def running_worker(
-    properties: Mapping[str, str], directory: Path, environ: Mapping[str, str] | None = None
+    properties: Mapping[str, str],
+    directory: Path,
+    environ: Mapping[str, str] | None = None,
+    prefix: Sequence[str] = (),
 ) -> Iterator[MirrorProcess]:
-    """Run a Connect worker, on a free port unless `rest.port` is set."""
+    """Run a Connect worker, on a free port unless `rest.port` is set.
+
+    `prefix` is a command that runs the command which follows it.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     chosen = dict(properties)
     if "rest.port" not in chosen:
         chosen.setdefault("listeners", "http://127.0.0.1:0")
     file = write_properties(directory / "connect-distributed.properties", chosen)
-    with running_process([*SPARKMIRROR, "worker", str(file)], directory, environ) as program:
+    command = [*prefix, *SPARKMIRROR, "worker", str(file)]
+    with running_process(command, directory, environ) as program:
         yield program
 
 
