@@ -1,7 +1,7 @@
 """Network namespaces: programs whose network can be cut like that of another computer.
 
 Each program has a namespace with one link to this computer. A cut takes the link down: packets are
-lost in both directions, of every connection, and no end is told. Needs root and `ip` (iproute2).
+lost in both directions, of every connection, and none is closed. Needs root and `ip` (iproute2).
 """
 
 from __future__ import annotations

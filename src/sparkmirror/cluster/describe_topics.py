@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 from sparkmirror.backoff import Backoff
@@ -86,18 +88,56 @@ class TopicListing(NamedTuple):
     """None if they are those of the listing whose digest the caller knows."""
 
 
+class RecentListings:
+    """The listings that this process has decoded last, by digest. Any thread may call it.
+
+    Connectors that start together list the same topics: one of them decodes the answer.
+    """
+
+    def __init__(self, size: int = 4) -> None:
+        self._size = size
+        self._lock = threading.Lock()
+        self._topics: dict[bytes, Mapping[str, TopicDescription]] = {}
+
+    def by_digest(self) -> dict[bytes, Mapping[str, TopicDescription]]:
+        """Return all of them, oldest first."""
+        with self._lock:
+            return dict(self._topics)
+
+    def add(self, digest: bytes, topics: Mapping[str, TopicDescription]) -> None:
+        """Keep a listing, and drop the oldest one if there are too many."""
+        with self._lock:
+            self._topics.pop(digest, None)
+            self._topics[digest] = topics
+            while len(self._topics) > self._size:
+                del self._topics[next(iter(self._topics))]
+
+
+RECENT_LISTINGS = RecentListings()
+
+
 def list_topics(
-    router: Router, known_digest: bytes = b"", *, timeout_s: float = CALL_TIMEOUT_S
+    router: Router,
+    known_digest: bytes = b"",
+    *,
+    timeout_s: float = CALL_TIMEOUT_S,
+    recent: RecentListings = RECENT_LISTINGS,
 ) -> TopicListing:
     """Describe all topics, unless nothing has changed since the listing with a known digest.
 
-    An unchanged listing of very many topics costs a fraction of `describe_topics`.
+    A listing of very many topics that is known, or `recent`, costs a fraction of `describe_topics`.
     """
-    api = metadata_if_changed(known_digest)
+    decoded = recent.by_digest()
+    api = metadata_if_changed({known_digest, *decoded})
     listed = _request(router, None, timeout_s, api)
-    if api.received.digest == known_digest:
-        return TopicListing(known_digest, None)
-    return TopicListing(api.received.digest, _descriptions(listed))
+    digest = api.received.digest
+    if digest == known_digest:
+        return TopicListing(digest, None)
+    topics = decoded.get(digest)
+    if topics is None:
+        topics = MappingProxyType(_descriptions(listed))
+        recent.add(digest, topics)
+    return TopicListing(digest, topics)
 
 
 def find_hidden_topics(

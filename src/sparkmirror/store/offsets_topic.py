@@ -47,18 +47,23 @@ class OffsetsTopic:
         self._topic = topic
         self._create_reader = create_reader
         self._reader: RecordReader | None = None
+        self._is_wanted: Callable[[bytes], bool] = _is_any
         self._unreturned: list[StoredOffset] = []
         """What `load_new` has read before an error: the next call returns it."""
         self._key_partitions = KeyPartitions()
 
     def load(self, is_wanted: Callable[[bytes], bool] = _is_any) -> OffsetsState:
-        """Read the topic to its end and return its offsets; only those with a wanted key."""
+        """Read the topic to its end and return its offsets; only those with a wanted key.
+
+        `load_new` returns only those, too.
+        """
         state = OffsetsState()
+        self._is_wanted = is_wanted
         self._unreturned.clear()
         self._reader = reader = self._create_reader(self._router, self._topic)
         for consumed in reader.read_to_end():
             if is_wanted(consumed.record.key or b""):
-                state.apply(consumed.record, location=str(consumed))
+                state.apply(consumed.record, location=consumed)
         return state
 
     def load_new(self) -> list[StoredOffset]:
@@ -71,9 +76,10 @@ class OffsetsTopic:
         self._reader.move_end()
         state = OffsetsState()
         for consumed in self._reader.read_to_end():
-            stored = state.apply(consumed.record, location=str(consumed))
-            if stored:
-                self._unreturned.append(stored)
+            if self._is_wanted(consumed.record.key or b""):
+                stored = state.apply(consumed.record, location=consumed)
+                if stored:
+                    self._unreturned.append(stored)
         found, self._unreturned = self._unreturned, []
         return found
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sparkmirror.cluster.access import ClusterAccess
-from sparkmirror.cluster.describe_topics import describe_topics, list_topics
+from sparkmirror.cluster.describe_topics import RecentListings, describe_topics, list_topics
 from sparkmirror.wire.net.routing import Router
 from sparkmirror.wire.protocol import kafka_python_messages
 from sparkmirror.wire.protocol.error_codes import ErrorCode
@@ -54,6 +54,28 @@ def test_an_unchanged_listing_is_not_decoded(version: int, monkeypatch: pytest.M
         monkeypatch.setattr(kafka_python_messages.MetadataResponse, "decode", no_decoding)
         assert list_topics(router, first.digest) == (first.digest, None)
         assert [node.address for node in router.metadata.brokers.values()] == [broker.address]
+
+
+def test_a_listing_that_another_client_has_decoded_is_not_decoded_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    decoded: list[int] = []
+    decode: Any = kafka_python_messages.MetadataResponse.decode
+
+    def counting_decode(*arguments: Any, **named: Any) -> Any:
+        decoded.append(1)
+        return decode(*arguments, **named)
+
+    recent = RecentListings(size=1)
+    with router_to(leader_metadata) as (router, broker):
+        access = ClusterAccess.from_properties("c", {"bootstrap.servers": str(broker.address)})
+        monkeypatch.setattr(kafka_python_messages.MetadataResponse, "decode", counting_decode)
+        with closing(access.new_router()) as other:
+            assert list_topics(router, recent=recent) == list_topics(other, recent=recent)
+            assert len(decoded) == 1
+            recent.add(b"another", {})
+            assert list_topics(other, recent=recent).topics is not None
+    assert len(decoded) == 2, "only the newest listings are kept"
 
 
 def test_a_changed_listing_is_decoded() -> None:

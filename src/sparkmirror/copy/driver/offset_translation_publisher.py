@@ -20,9 +20,17 @@ from sparkmirror.model import TopicPartition
 class OffsetTranslationPublisher:
     """Publishes the progress of one job. Belongs to the conductor's thread."""
 
-    def __init__(self, syncs: OffsetSyncWriter | None, run_maps: RunMapCache | None) -> None:
+    def __init__(
+        self,
+        syncs: OffsetSyncWriter | None,
+        run_maps: RunMapCache | None,
+        *,
+        is_shared: bool = False,
+    ) -> None:
+        """`is_shared`: every partition gets the map that is stored after its last owner's end."""
         self._syncs = syncs
         self._run_maps = run_maps
+        self._is_shared = is_shared
 
     @classmethod
     def for_job(
@@ -35,11 +43,11 @@ class OffsetTranslationPublisher:
         syncs = (
             OffsetSyncWriter(job.syncs, job.settings.client_id, may_write) if job.syncs else None
         )
-        return cls(syncs, RunMapCache(store) if store else None)
+        return cls(syncs, RunMapCache(store) if store else None, is_shared=job.is_shared)
 
     def start(self) -> None:
-        """Load the stored run maps and start the offset sync writer."""
-        if self._run_maps:
+        """Load the stored run maps, unless `restore` does, and start the offset sync writer."""
+        if self._run_maps and not self._is_shared:
             self._run_maps.load()
         if self._syncs:
             self._syncs.start()

@@ -18,6 +18,7 @@ from sparkmirror.copy.ledger import LedgerChange, LedgerEntry, decode_entry, enc
 from sparkmirror.errors import ClusterError, RecordError
 from sparkmirror.mirror.connect_topics.connect_offsets import (
     StoredOffset,
+    connector_key_filter,
     offset_key,
     offset_value,
     source_partition,
@@ -36,9 +37,6 @@ from sparkmirror.store.offsets_topic import OffsetsTopic
 from sparkmirror.wire.net.routing import Router
 
 log = logging.getLogger(__name__)
-
-_RUNS_KEY_BYTES = b'["' + RUNS_KEY_PREFIX.encode()
-"""How the key of a run map begins. Each store decodes its own records only."""
 
 
 class _OffsetsTopicStore:
@@ -85,7 +83,7 @@ class OffsetsTopicLedger(_OffsetsTopicStore):
 
     def load(self) -> dict[TopicPartition, LedgerEntry]:
         """All entries of this connector, by source partition. Reads the topic to its end."""
-        state = self._topic.load(lambda key: not key.startswith(_RUNS_KEY_BYTES))
+        state = self._topic.load(connector_key_filter(self._connector))
         loaded = self._decode(state.of_connector(self._connector))
         return {partition: entry for partition, entry in loaded if entry}
 
@@ -125,8 +123,8 @@ class OffsetsTopicRunMaps(_OffsetsTopicStore):
     def load(self) -> dict[TopicPartition, RunSegments]:
         """All segments of this connector, by source partition. Skips segments it cannot decode."""
         found: dict[TopicPartition, dict[int, RunMapSegment]] = {}
-        state = self._topic.load(lambda key: key.startswith(_RUNS_KEY_BYTES))
-        for stored in state.of_connector(f"{RUNS_KEY_PREFIX}{self._connector}"):
+        name = f"{RUNS_KEY_PREFIX}{self._connector}"
+        for stored in self._topic.load(connector_key_filter(name)).of_connector(name):
             key = decode_segment_key(stored)
             if key is None or key.cluster != self._cluster:
                 continue

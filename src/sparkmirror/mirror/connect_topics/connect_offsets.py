@@ -14,7 +14,7 @@ HashMap. Java ignores other members of a value; this program keeps them.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -100,6 +100,19 @@ def offset_key(connector: str, partition: SourcePartition | None) -> bytes:
     return connect_json.encode([connector, members])
 
 
+def connector_key_filter(connector: str) -> Callable[[bytes], bool]:
+    """Return a function that says whether a key may belong to a connector, without decoding it.
+
+    It takes every key that Connect would not write in this way: only its JSON tells.
+    """
+    own = offset_key(connector, None).removesuffix(b"null]")
+
+    def may_belong(key: bytes) -> bool:
+        return key.startswith(own) or not key.startswith(b'["') or b"\\" in key
+
+    return may_belong
+
+
 def offset_value(offset: SourceOffset) -> bytes:
     """Return the value of the record that holds an offset."""
     return connect_json.encode(in_hash_map_order(offset))
@@ -134,7 +147,7 @@ class OffsetsState:
         self._stored: dict[bytes | None, StoredOffset] = {}
 
     def apply(
-        self, record: RecordBytes, *, location: str = "the offsets topic"
+        self, record: RecordBytes, *, location: object = "the offsets topic"
     ) -> StoredOffset | None:
         """Apply one record and return it. One that cannot be decoded is logged and ignored."""
         try:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from sparkmirror.copy.driver.offset_translation_publisher import OffsetTranslationPublisher
 from sparkmirror.copy.driver.run_map_store import RunMapCache, RunSegments
 from sparkmirror.copy.driver.tracked_partition import TrackedPartition
 from sparkmirror.copy.lease import Lease, LeaseIdentity
@@ -24,7 +25,7 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self.segments: dict[tuple[TopicPartition, int], RunMapSegment] = {}
-        self.writes = 0
+        self.writes = self.loads = 0
         self.is_down = False
 
     def cancel(self) -> None:
@@ -32,6 +33,7 @@ class MemoryStore:
 
     def load(self) -> dict[TopicPartition, RunSegments]:
         self._check_up()
+        self.loads += 1
         return (
             {SOURCE: {number: one for (_, number), one in self.segments.items()}}
             if self.segments
@@ -119,6 +121,15 @@ def test_a_map_that_contradicts_the_lease_is_dropped(
     tracked.add_run(position, expected, 1)
     RunMapCache(store).save([tracked])
     assert list(store.map()) == [OffsetRun(position, expected, 1)]
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_a_job_that_is_shared_loads_maps_only_when_its_partitions_are_leased(
+    is_shared: bool,
+) -> None:
+    store = MemoryStore()
+    OffsetTranslationPublisher(None, RunMapCache(store), is_shared=is_shared).start()
+    assert store.loads == (0 if is_shared else 1)
 
 
 def test_an_unchanged_map_is_not_written() -> None:

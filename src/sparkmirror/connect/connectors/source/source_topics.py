@@ -191,7 +191,9 @@ class SourceTopics:
 
     def _list_target(self) -> None:
         selection = self._config.selection
-        listed = _partitions(self._target.describe_topics().values())
+        topics = self._target.list_topics().topics
+        assert topics is not None, "no listing is known"
+        listed = _partitions(topics.values())
         self._on_target = selection.filter_target_partitions(listed)
         # A policy such as IdentityReplicationPolicy cannot recognise remote topics by their names.
         named = {selection.remote_partition(partition) for partition in self._known}
