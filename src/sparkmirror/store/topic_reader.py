@@ -134,6 +134,9 @@ class TopicReader:
         partitions = [reader.partition for reader in self._readers.values()]
         self.end_offsets = end_offsets(self._router, partitions, timeout_s)
 
+    def close(self) -> None:
+        """No-op: the router belongs to the caller."""
+
     def positions(self) -> dict[int, int]:
         """Return the next offset to read, by partition."""
         return {number: reader.position for number, reader in self._readers.items()}

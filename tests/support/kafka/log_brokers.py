@@ -109,6 +109,12 @@ class LogBrokers:
             self.leaders[number] = broker
             self._changed.notify_all()
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Let no broker answer an append, a fetch or a request for offsets within the block."""
+        with self._changed:
+            yield
+
     def close(self) -> None:
         """Stop the brokers."""
         with self._changed:

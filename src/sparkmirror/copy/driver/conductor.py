@@ -36,6 +36,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable
 
+from sparkmirror.backoff import Backoff
 from sparkmirror.copy.control.messages import ControlMessage, Hello, ProgressReport
 from sparkmirror.copy.driver.cluster_queries import ClusterQueries
 from sparkmirror.copy.driver.conductor_retry import ConductorRetry
@@ -72,6 +73,8 @@ from sparkmirror.model import TopicPartition
 log = logging.getLogger(__name__)
 
 TICK_S = 0.1
+MAX_TICK_S = 0.4
+"""How often, first and later, the thread looks at partitions that wait for more than a message."""
 IDLE_TICK_S = 5.0
 """How often the thread looks at partitions that only a message changes; it wakes it at once."""
 MIN_WAIT_S = 0.01
@@ -153,6 +156,7 @@ class Conductor:
             membership=self._membership,
         )
         self._inbox: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._tick_pauses = Backoff(initial_s=TICK_S, max_s=MAX_TICK_S)
         self._thread = ContextThread(target=self._run, name="conductor")
         self._stopping = self._is_cancelled = False
         self._failure: Exception | None = None
@@ -360,6 +364,7 @@ class Conductor:
             step = self._inbox.get(timeout=self._wait_s(time.monotonic()))
             while True:
                 self._needs_flush = True
+                self._tick_pauses.reset()
                 with self._lock:
                     self._snapshots.invalidate()
                     step()
@@ -370,7 +375,8 @@ class Conductor:
     def _wait_s(self, now: float) -> float:
         """Return how long nothing but a message gives the thread something to do."""
         if not self._is_quiet(self._unsettled):
-            return TICK_S
+            return self._tick_pauses.next_delay_s()
+        self._tick_pauses.reset()
         is_waiting_for_others = any(
             not tracked.is_planned and tracked.state in (LeaseState.DOUBTFUL, LeaseState.HELD)
             for tracked in self._unsettled

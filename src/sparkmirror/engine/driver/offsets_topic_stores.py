@@ -1,6 +1,7 @@
 """Ledger and run maps of one source connector, stored in Connect's offsets topic.
 
-Each store has its own connection to the cluster that holds the offsets topic.
+Each store writes with its own connection to the cluster that holds the offsets topic. All stores of
+the process with the same client read it together (`shared_topic_reader`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from sparkmirror.copy.client_config_resolver import resolve_client
 from sparkmirror.copy.driver.run_map_store import RunSegments
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.ledger import LedgerChange, LedgerEntry, decode_entry, encode_entry
+from sparkmirror.engine.driver.shared_topic_reader import PROCESS_READERS
 from sparkmirror.errors import ClusterError, RecordError
 from sparkmirror.mirror.connect_topics.connect_offsets import (
     StoredOffset,
@@ -33,10 +35,42 @@ from sparkmirror.mirror.offsets.run_map_records import (
     encode_segment,
 )
 from sparkmirror.model import TopicPartition
-from sparkmirror.store.offsets_topic import OffsetsTopic
+from sparkmirror.store.offsets_topic import OffsetsTopic, RecordReader
+from sparkmirror.store.topic_reader import ConsumedRecord
 from sparkmirror.wire.net.routing import Router
 
 log = logging.getLogger(__name__)
+
+
+def collapse_unread(records: list[ConsumedRecord]) -> list[ConsumedRecord]:
+    """Of consecutive entries of one key by one conductor keep the last, and keep the order. Pure.
+
+    Which conductor wrote before which one decides about claims, and the last entry of each.
+    """
+    kept: dict[tuple[bytes | None, int], ConsumedRecord] = {}
+    last: dict[bytes | None, tuple[str | None, int]] = {}
+    for number, consumed in enumerate(records):
+        key, writer = consumed.record.key, _writer(consumed.record)
+        before, kept_number = last.get(key, ("", -1))
+        if kept_number >= 0 and before == writer:
+            del kept[key, kept_number]
+        last[key] = writer, number
+        kept[key, number] = consumed
+    return list(kept.values())
+
+
+def _writer(record: RecordBytes) -> str | None:
+    """Return the conductor that wrote an entry; empty for one of another program, None if deleted.
+
+    A record that cannot be decoded is one of another program.
+    """
+    if record.value is None:
+        return None
+    try:
+        entry = decode_entry(StoredOffset.decode(record).offset or {})
+    except RecordError:
+        entry = None
+    return entry.extension.conductor if entry and entry.extension else ""
 
 
 class _OffsetsTopicStore:
@@ -56,8 +90,21 @@ class _OffsetsTopicStore:
         resolved = resolve_client(
             settings.target_alias, client, settings.client_id, file_prefix=prefix
         )
-        router = Router(*resolved)
-        topic = OffsetsTopic(router, job.offsets_topic)
+        login = tuple(sorted((key, text) for key, text in client.items() if key != "client.id"))
+
+        def create_reader(
+            router: Router, topic: str, is_wanted: Callable[[bytes], bool]
+        ) -> RecordReader:
+            return PROCESS_READERS.subscribe(
+                (settings.target_alias, login),
+                topic,
+                lambda: Router(*resolved),
+                router,
+                is_wanted,
+                collapse_unread,
+            )
+
+        topic = OffsetsTopic(Router(*resolved), job.offsets_topic, create_reader)
         return cls(topic, job.connector, settings.source_alias)
 
     def set_on_retry(self, on_retry: Callable[[ClusterError], None]) -> None:
@@ -83,7 +130,7 @@ class OffsetsTopicLedger(_OffsetsTopicStore):
 
     def load(self) -> dict[TopicPartition, LedgerEntry]:
         """All entries of this connector, by source partition. Reads the topic to its end."""
-        state = self._topic.load(connector_key_filter(self._connector))
+        state = self._topic.load(connector_key_filter(self._connector), is_followed=True)
         loaded = self._decode(state.of_connector(self._connector))
         return {partition: entry for partition, entry in loaded if entry}
 

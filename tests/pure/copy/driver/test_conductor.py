@@ -14,6 +14,7 @@ from sparkmirror.copy.driver.conductor import (
     IDLE_TICK_S,
     MIN_WAIT_S,
     PROBE_INTERVAL_S,
+    MAX_TICK_S,
     TICK_S,
     Conductor,
 )
@@ -185,7 +186,12 @@ def test_a_conductor_with_a_partition_to_grant_does_not_wait(leased: WaitingCond
     leased.tracked.release(clean=True, now=leased.now)
     with leased.conductor._lock:
         leased.conductor._unsettled = leased.conductor._job_partitions.unsettled()
-    assert leased.wait_s() == TICK_S
+    waits = [leased.wait_s() for _ in range(6)]
+    assert waits[0] == pytest.approx(TICK_S, rel=0.2)
+    assert max(waits) == pytest.approx(MAX_TICK_S, rel=0.2), "it looks less often by and by"
+    leased.conductor.set_rate(7)
+    leased.run_inbox()
+    assert leased.wait_s() == pytest.approx(TICK_S, rel=0.2), "a message may change something"
 
 
 def test_a_conductor_wakes_for_the_flush_if_a_message_came(leased: WaitingConductor) -> None:
