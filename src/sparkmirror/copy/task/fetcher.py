@@ -51,7 +51,7 @@ SHORT_POLL_MS = 5
 IDLE_POLL_MS = 1_800
 """How long a fetch waits at a broker without news. Below the interval at which leases are renewed,
 so that a renewal follows an answer and needs no wake-up of its own."""
-QUIET_S = 10.0
+QUIET_S = 2.0
 """After so long without news from a broker a fetch waits longer."""
 MAX_END_AGE_S = 5.0
 """After so long without an answer to a fetch, the end of the source's log may have moved."""

@@ -59,13 +59,13 @@ from sparkmirror.errors import (
 )
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.header import NO_EPOCH
-from sparkmirror.wire.net.routing import AnyBroker, Router
+from sparkmirror.wire.net.routing import AnyBroker, CoordinatorType, Router
 from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
 from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch, init_producer_id
 from sparkmirror.wire.protocol.transactions import (
     EPOCH_BUMPING_VERSION,
     add_partitions_to_txn,
-    describe_transaction,
+    describe_transactions,
     end_txn,
     transaction_version,
 )
@@ -256,7 +256,7 @@ class PartitionFencer:
         for _ in range(MAX_ATTEMPTS):
             left = {fence_id: group for fence_id, group in by_id.items() if fence_id not in ended}
             aborted = self._try_each(left, self._abort_empty)
-            ended |= self._try_each(aborted, self._await_markers)
+            ended |= self._await_markers(aborted)
             if len(ended) == len(by_id):
                 return list(ended.values())
             time.sleep(backoff.next_delay_s())
@@ -289,13 +289,20 @@ class PartitionFencer:
         fence = _Fence(identity, self._abort(fence_id, identity)) if added else None
         return _EmptyTransaction(fence, added, left_out)
 
-    def _await_markers(self, fence_id: str, aborted: _EmptyTransaction) -> _EmptyTransaction:
-        """Return an aborted transaction when its markers are written."""
+    def _await_markers(
+        self, aborted: Mapping[str, _EmptyTransaction]
+    ) -> dict[str, _EmptyTransaction]:
+        """Return aborted transactions when their markers are written."""
+        try:
+            self._await_ends({fence_id for fence_id, one in aborted.items() if one.fence})
+        except UnsupportedByBroker:
+            return self._try_each(aborted, self._abort_again)
+        return dict(aborted)
+
+    def _abort_again(self, fence_id: str, aborted: _EmptyTransaction) -> _EmptyTransaction:
+        """Return an aborted transaction when a second abort is accepted: the first one is done."""
         if aborted.fence:
-            try:
-                self._await_end(fence_id)
-            except UnsupportedByBroker:
-                self._abort(fence_id, aborted.fence.old_identity)
+            self._abort(fence_id, aborted.fence.old_identity)
         return aborted
 
     def _add_partitions(
@@ -325,19 +332,20 @@ class PartitionFencer:
         self._identities[fence_id] = after
         return after
 
-    def _await_end(self, fence_id: str) -> None:
+    def _await_ends(self, fence_ids: set[str]) -> None:
         deadline = time.monotonic() + END_TIMEOUT_S
-        while True:
-            state = describe_transaction(self._router, fence_id)
-            if state is None or state.is_complete:
-                return
-            if time.monotonic() > deadline:
+        left = set(fence_ids)
+        while left:
+            states = describe_transactions(self._router, left)
+            left = {fence_id for fence_id, one in states.items() if one and not one.is_complete}
+            if left and time.monotonic() > deadline:
                 raise ClusterTimeout(
                     self._router.client.cluster,
-                    f"the fence {fence_id} has not ended after {END_TIMEOUT_S:.0f} s; a partition"
+                    f"the fence {min(left)} has not ended after {END_TIMEOUT_S:.0f} s; a partition"
                     " of the target may have no leader",
                 )
-            time.sleep(POLL_INTERVAL_S)
+            if left:
+                time.sleep(POLL_INTERVAL_S)
 
     def _confirm_markers(
         self, fences: Mapping[TopicPartition, _Fence]
@@ -362,6 +370,8 @@ class PartitionFencer:
     def _identity(self, fence_id: str) -> ProducerIdAndEpoch:
         if fence_id not in self._identities:
             self._version = transaction_version(self._router)
+            all_ids = [_fence_id(self._prefix, number) for number in range(FENCE_IDS)]
+            self._router.find_coordinators(CoordinatorType.TRANSACTION, all_ids)
             return self._init_producer(fence_id)
         return self._identities[fence_id]
 
@@ -379,7 +389,10 @@ class PartitionFencer:
 
 def fence_id_for(prefix: str, partition: TopicPartition) -> str:
     """Return the transactional id that fences a partition: the same one in every driver."""
-    number = zlib.crc32(str(partition).encode()) % FENCE_IDS
+    return _fence_id(prefix, zlib.crc32(str(partition).encode()) % FENCE_IDS)
+
+
+def _fence_id(prefix: str, number: int) -> str:
     return f"{prefix}-fence-{number}"
 
 

@@ -88,11 +88,12 @@ class RecordingFencer(PartitionFencer):
             raise DriverFenced("target", "taken")
         return ProducerIdAndEpoch(identity.producer_id, identity.epoch + 1)
 
-    def _await_end(self, fence_id: str) -> None:
-        self.calls.append(("await", fence_id))
-        if fence_id in self.taken_while_awaited:
-            self.taken_while_awaited.remove(fence_id)
-            self.taken.add(fence_id)
+    def _await_ends(self, fence_ids: set[str]) -> None:
+        self.calls += [("await", fence_id) for fence_id in sorted(fence_ids)]
+        taken = self.taken_while_awaited & fence_ids
+        if taken:
+            self.taken_while_awaited -= taken
+            self.taken |= taken
             raise UnsupportedByBroker("target", "no DescribeTransactions")
 
     def _confirm_markers(
