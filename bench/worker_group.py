@@ -6,11 +6,10 @@ Only sparkmirror: the limits are absolute. Requests go to the two workers that s
 from __future__ import annotations
 
 import http.client
-import itertools
 import re
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -133,12 +132,14 @@ def _measure(
         figures["all_copied_s"] = time.monotonic() - begun
         figures["memory_bytes"] = sum(worker.tree.memory_bytes() for worker in workers)
         show_status("killing a worker")
-        with _probing(workers[:2], flow) as durations_ms:
+        with _probing(clusters, workers[:2], flow) as durations_ms:
             begun = time.monotonic()
             workers[2].kill()
-            _write_again(clusters, topics)
-            _wait_until_running(workers[0], addresses[:2])
-            figures["rebalance_s"] = time.monotonic() - begun
+            with ThreadPoolExecutor(1) as writer:
+                writing = writer.submit(_write_again, clusters, topics)
+                _wait_until_running(workers[0], addresses[:2])
+                figures["rebalance_s"] = time.monotonic() - begun
+                writing.result()
             _wait_for_records(clusters, flow, 2)
             figures["all_copied_again_s"] = time.monotonic() - begun
             time.sleep(SETTLE_S)
@@ -165,7 +166,7 @@ def _wait_until_running(worker: ConnectWorker, addresses: Sequence[str]) -> None
             return
         if time.monotonic() > deadline:
             raise LabError(f"not all connectors run after {TIMEOUT_S:.0f} s: {status}")
-        time.sleep(0.25)
+        time.sleep(0.5)
 
 
 def _wait_for_records(clusters: BenchClusters, flow: Flow, per_partition: int) -> None:
@@ -193,27 +194,20 @@ def _write_again(clusters: BenchClusters, topics: Sequence[str]) -> None:
 
 
 @contextmanager
-def _probing(workers: Sequence[ConnectWorker], flow: Flow) -> Iterator[list[float]]:
-    """Send read requests to these workers in the block; the list gets their milliseconds."""
-    durations_ms: list[float] = []
-    ends = threading.Event()
+def _probing(
+    clusters: BenchClusters, workers: Sequence[ConnectWorker], flow: Flow
+) -> Iterator[list[float]]:
+    """Send read requests to these workers in the block; the list gets their milliseconds then."""
     paths = [f"/connectors/{flow.alias}-{topic}/{part}"
              for topic in flow.topics for part in ("status", "config", "tasks")]  # fmt: skip
-
-    def probe(worker: ConnectWorker) -> None:
-        for path in itertools.cycle(("/connectors", *paths)):
-            if ends.wait(PROBE_INTERVAL_S):
-                return
-            begun = time.perf_counter()
-            worker.request("GET", path)
-            durations_ms.append((time.perf_counter() - begun) * 1000)
-
-    threads = [threading.Thread(target=probe, args=(worker,), daemon=True) for worker in workers]
-    for thread in threads:
-        thread.start()
-    try:
+    paths_file = clusters.directory / f"{flow.alias}-paths"
+    paths_file.write_text("\n".join(["/connectors", *paths]), encoding="utf-8")
+    durations_ms: list[float] = []
+    files = [clusters.directory / f"{flow.alias}-durations{n}" for n in range(len(workers))]
+    with ExitStack() as stack:
+        for worker, file in zip(workers, files, strict=True):
+            arguments = (worker.address, PROBE_INTERVAL_S, paths_file, file)
+            stack.enter_context(clusters.running_program("bench.paced_rest_client", *arguments))
         yield durations_ms
-    finally:
-        ends.set()
-        for thread in threads:
-            thread.join()
+    for file in files:
+        durations_ms += map(float, file.read_text("utf-8").split())

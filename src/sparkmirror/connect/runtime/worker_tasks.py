@@ -22,6 +22,7 @@ from sparkmirror.connect.runtime.status.stack_traces import format_trace, hide_s
 from sparkmirror.connect.runtime.tasks_max import check_tasks_max
 from sparkmirror.connect.runtime.threads.event_poster import EventPoster
 from sparkmirror.connect.runtime.threads.serial_executor import SerialExecutor
+from sparkmirror.connect.start_turns import WORKER_TURNS
 from sparkmirror.connect.task_group import TaskGroup, TaskPlan
 from sparkmirror.errors import MirrorError
 
@@ -166,7 +167,8 @@ class WorkerTasks:
                 if desired is not None:
                     self._run_context.on_tasks_ended(self.name, desired.state)
             elif running is None:
-                self._start(desired)
+                with WORKER_TURNS.turn():
+                    self._start(desired)
             elif not _same_plan(running.desired, desired):
                 self._reassign(running, desired)
             elif running.desired.is_paused != desired.is_paused:

@@ -11,7 +11,7 @@ tried again.
 `start` waits for the first refresh, so that a started connector can plan its tasks, or for the
 first problem. After a problem the connector runs with it, and the thread keeps trying. An error of
 the first refresh that is not retriable (a wrong password, for example) fails the start. The first
-refreshes of many connectors take turns (`first_refresh_turns`).
+refreshes of many connectors take turns (`start_turns`).
 
 A refresh runs every few seconds: MirrorMaker 2's refresh intervals are upper bounds here. If a
 refresh takes long, or if the worker has many connectors, it runs less often, so that it loads the
@@ -30,7 +30,6 @@ from typing import Protocol
 from sparkmirror.backoff import Backoff
 from sparkmirror.connect.connector import ConnectorContext
 from sparkmirror.connect.connectors.shared.connector_problems import ConnectorProblems
-from sparkmirror.connect.connectors.shared.first_refresh_turns import WORKER_TURNS
 from sparkmirror.connect.connectors.shared.mirror_connector_config import MirrorConnectorConfig
 from sparkmirror.connect.connectors.shared.refresh_cpu_limit import (
     IDLE_TO_BUSY_RATIO,
@@ -38,6 +37,7 @@ from sparkmirror.connect.connectors.shared.refresh_cpu_limit import (
     RefreshCpuLimit,
 )
 from sparkmirror.connect.connectors.shared.scheduler import Scheduler
+from sparkmirror.connect.start_turns import WORKER_TURNS
 from sparkmirror.errors import CallCancelled, ClusterError, TasksNotPlanned
 
 REFRESH_CHECK_S = 5.0
@@ -184,8 +184,7 @@ class ClusterWatcher:
             return REFRESH_CHECK_S
         cpu_began_s = time.thread_time()
         try:
-            self._check_clusters()
-            took_s = self._refresh_now() if self._has_refreshed else self._refresh_first()
+            took_s = self._check_and_refresh() if self._has_refreshed else self._refresh_first()
         except CallCancelled:
             return REFRESH_CHECK_S
         except ClusterError as error:
@@ -205,9 +204,10 @@ class ClusterWatcher:
         self._waits_for_turn = True
         with WORKER_TURNS.turn():
             self._waits_for_turn = False
-            return self._refresh_now()
+            return self._check_and_refresh()
 
-    def _refresh_now(self) -> float:
+    def _check_and_refresh(self) -> float:
+        self._check_clusters()
         self._refresh_began = time.monotonic()
         return self._refresh()
 

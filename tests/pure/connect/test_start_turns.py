@@ -1,4 +1,4 @@
-"""Turns of first refreshes: a few at a time, and none keeps others waiting for long."""
+"""Turns of starts: a few at a time, and none keeps others waiting for long."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from sparkmirror.connect.connectors.shared import first_refresh_turns
-from sparkmirror.connect.connectors.shared.first_refresh_turns import MAX_TURNS, FirstRefreshTurns
+from sparkmirror.connect import start_turns
+from sparkmirror.connect.start_turns import MAX_TURNS, StartTurns
 from tests.support.connect.in_memory_herder import poll_until
 
 
 def test_only_a_few_have_their_turn_at_the_same_time() -> None:
-    turns, lock = FirstRefreshTurns(lambda: 0.0), threading.Lock()
+    turns, lock = StartTurns(lambda: 0.0), threading.Lock()
     running, most = 0, 0
 
-    def refresh(_: int) -> None:
+    def start(_: int) -> None:
         nonlocal running, most
         with turns.turn():
             with lock:
@@ -26,22 +26,22 @@ def test_only_a_few_have_their_turn_at_the_same_time() -> None:
                 running -= 1
 
     with ThreadPoolExecutor(16) as pool:
-        list(pool.map(refresh, range(200)))
+        list(pool.map(start, range(200)))
     assert 1 <= most <= MAX_TURNS
 
 
 def test_a_turn_ends_with_an_error_too() -> None:
-    turns = FirstRefreshTurns(lambda: 0.0)
+    turns = StartTurns(lambda: 0.0)
     for _ in range(MAX_TURNS + 1):
         with pytest.raises(ValueError, match="broken"), turns.turn():
             raise ValueError("broken")
 
 
-def test_a_refresh_that_hangs_keeps_the_others_waiting_for_a_moment_only(
+def test_a_start_that_hangs_keeps_the_others_waiting_for_a_moment_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(first_refresh_turns, "MAX_TURN_S", 0.1)
-    turns, ends = FirstRefreshTurns(), threading.Event()
+    monkeypatch.setattr(start_turns, "MAX_TURN_S", 0.1)
+    turns, ends = StartTurns(), threading.Event()
     begun: list[int] = []
 
     def hang(number: int) -> None:

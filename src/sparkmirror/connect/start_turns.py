@@ -1,8 +1,9 @@
-"""The first refreshes of many connectors, a few at a time.
+"""Starts of many connectors and tasks, a few at a time.
 
-A rebalance may start a hundred connectors at once. Each lists all topics of two clusters, which is
-work for the processor. In turns, the first connectors are ready early, the others use what these
-have decoded (`cluster.describe_topics`), and the worker keeps answering requests meanwhile.
+A rebalance may start a hundred connectors at once. Each lists all topics of two clusters, and their
+tasks are planned, which is work for the processor. In turns, the first connectors are ready early,
+the others use what these have decoded (`cluster.describe_topics`), and the worker keeps answering
+requests meanwhile.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 MAX_TURNS = 2
-"""How many connectors have their turn at the same time."""
+"""How many starts have their turn at the same time."""
 MAX_TURN_S = 1.0
-"""A turn that takes longer waits for a cluster: it keeps no other connector waiting any more."""
+"""A turn that takes longer waits for a cluster: it keeps no other start waiting any more."""
 
 
-class FirstRefreshTurns:
+class StartTurns:
     """The turns that are taken now. Any thread may call it."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -49,5 +50,5 @@ class FirstRefreshTurns:
         return left[-MAX_TURNS] if len(left) >= MAX_TURNS else 0.0
 
 
-WORKER_TURNS = FirstRefreshTurns()
-"""The turns of all connectors of this process."""
+WORKER_TURNS = StartTurns()
+"""The turns of all starts in this process."""
