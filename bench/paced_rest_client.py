@@ -3,8 +3,10 @@
     python -m bench.paced_rest_client ADDRESS PAUSE_S PATHS DURATIONS
 
 Each request has a connection of its own, as a script with curl has. The file PATHS has the paths to
-ask for, the file DURATIONS gets the milliseconds of each request, both a line each. The client is a
-process of its own, so that nothing else in it delays a measured request.
+ask for. The file DURATIONS gets two numbers of milliseconds for each request: how long it took, and
+how much later than it asked for the client woke up before it. The second one says how long a
+process waits for a processor at that time. The client is a process of its own, so that nothing else
+in it delays a measured request.
 """
 
 from __future__ import annotations
@@ -28,9 +30,11 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: ends.set())
     with Path(durations_file).open("w", encoding="utf-8") as lines:
         for path in itertools.cycle(paths):
+            asleep_at = time.perf_counter()
             if ends.wait(float(pause_s)):
                 return
-            lines.write(f"{_request_ms(address, path):.3f}\n")
+            late_ms = (time.perf_counter() - asleep_at - float(pause_s)) * 1000
+            lines.write(f"{_request_ms(address, path):.3f} {late_ms:.3f}\n")
             lines.flush()
 
 
