@@ -68,6 +68,8 @@ ADDED = {
 """Added to the file: one broker per cluster, and short intervals."""
 PARTITIONS = 2
 RECORDS = 300
+LOGIN_INTERVAL_S = 1.0
+"""Between two looks of the test that each cost handshakes and logins."""
 SASL_AUTHENTICATOR = "org.apache.kafka.common.security.authenticator.SaslServerAuthenticator"
 RENEWAL = "Beginning re-authentication"
 """What a broker logs at level DEBUG."""
@@ -194,7 +196,7 @@ def _write_until_sessions_are_renewed(
             now > then for now, then in zip(renewed, before, strict=True)
         )
 
-    wait_until(are_renewed, "sessions to be renewed", SPARK_TIMEOUT_S)
+    wait_until(are_renewed, "sessions to be renewed", SPARK_TIMEOUT_S, LOGIN_INTERVAL_S)
     _write(clusters[0], topics, range(end, end + RECORDS))
     return end + RECORDS
 
@@ -312,7 +314,8 @@ def _wait_until_copied(clusters: tuple[Cluster, Cluster], program: MirrorProcess
     for label, topic in TOPICS.items():
         remote, wanted = f"{label}.{topic}", len(_read(source, topic))
         try:
-            wait_until(partial(_has_records, program, target, remote, wanted), "", SPARK_TIMEOUT_S)
+            has_records = partial(_has_records, program, target, remote, wanted)
+            wait_until(has_records, "", SPARK_TIMEOUT_S, LOGIN_INTERVAL_S)
         except AssertionError:
             raise AssertionError(f"{remote} is not copied: {program.output[-3000:]}") from None
 
