@@ -12,9 +12,9 @@ import pytest
 from sparkmirror.copy.control.messages import ControlMessage, Hello, ProgressReport, RevokeLeases
 from sparkmirror.copy.driver.conductor import (
     IDLE_TICK_S,
+    MAX_TICK_S,
     MIN_WAIT_S,
     PROBE_INTERVAL_S,
-    MAX_TICK_S,
     TICK_S,
     Conductor,
 )
