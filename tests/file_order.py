@@ -33,6 +33,7 @@ FILES_OF_CLUSTERS: Mapping[str, Sequence[str]] = {
         "tests/brokers/test_wire_leaders.py",
     ),
     "authorizer": (
+        "tests/brokers/test_check_command.py",
         "tests/brokers/test_connectors_source.py",
         "tests/brokers/test_topic_acls.py",
         "tests/brokers/test_worker_group.py",
