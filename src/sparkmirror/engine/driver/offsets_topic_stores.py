@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Self
+from typing import Final, Self
 
 from sparkmirror.config.client_configs import WORKER_PRODUCER_PREFIX
 from sparkmirror.copy.client_config_resolver import resolve_client
@@ -42,6 +42,10 @@ from sparkmirror.wire.net.routing import Router
 log = logging.getLogger(__name__)
 
 
+_UNDECODABLE: Final = "\0"
+"""Stands for the writer of a record that cannot be decoded; no conductor has this id."""
+
+
 def collapse_unread(records: list[ConsumedRecord]) -> list[ConsumedRecord]:
     """Of consecutive entries of one key by one conductor keep the last, and keep the order. Pure.
 
@@ -62,14 +66,14 @@ def collapse_unread(records: list[ConsumedRecord]) -> list[ConsumedRecord]:
 def _writer(record: RecordBytes) -> str | None:
     """Return the conductor that wrote an entry; empty for one of another program, None if deleted.
 
-    A record that cannot be decoded is one of another program.
+    A record that cannot be decoded has no effect, so it must replace none that has.
     """
     if record.value is None:
         return None
     try:
         entry = decode_entry(StoredOffset.decode(record).offset or {})
     except RecordError:
-        entry = None
+        return _UNDECODABLE
     return entry.extension.conductor if entry and entry.extension else ""
 
 
