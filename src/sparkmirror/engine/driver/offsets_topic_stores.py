@@ -51,15 +51,14 @@ def collapse_unread(records: list[ConsumedRecord]) -> list[ConsumedRecord]:
 
     Which conductor wrote before which one decides about claims, and the last entry of each.
     """
-    kept: dict[tuple[bytes | None, int], ConsumedRecord] = {}
+    kept: dict[int, ConsumedRecord] = {}
     last: dict[bytes | None, tuple[str | None, int]] = {}
     for number, consumed in enumerate(records):
         key, writer = consumed.record.key, _writer(consumed.record)
-        before, kept_number = last.get(key, ("", -1))
-        if kept_number >= 0 and before == writer:
-            del kept[key, kept_number]
+        if key in last and last[key][0] == writer:
+            del kept[last[key][1]]
         last[key] = writer, number
-        kept[key, number] = consumed
+        kept[number] = consumed
     return list(kept.values())
 
 

@@ -159,16 +159,22 @@ def test_an_error_reaches_every_call_of_the_read_and_no_record_is_lost(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with running_ledgers() as (_, ledgers):
-        first, second = ledgers.open("c"), ledgers.open("c")
-        first.load()
-        second.load()
-        first.save({PARTITION: entry_at(1)})
+        first, second = open_pair_with_news(ledgers)
         with monkeypatch.context() as patch:
             patch.setattr(TopicReader, "move_end", raise_unavailable)
             for ledger in (first, second):
                 with pytest.raises(ClusterUnavailable, match="no leader"):
                     ledger.changes()
         assert second.changes() == first.changes() == [LedgerChange(PARTITION, entry_at(1))]
+
+
+def open_pair_with_news(ledgers: Ledgers) -> tuple[OffsetsTopicLedger, OffsetsTopicLedger]:
+    """Open two ledgers of one connector that have not read its last entry yet."""
+    first, second = ledgers.open("c"), ledgers.open("c")
+    first.load()
+    second.load()
+    first.save({PARTITION: entry_at(1)})
+    return first, second
 
 
 def raise_unavailable(_reader: object) -> None:
@@ -180,10 +186,7 @@ def test_after_a_bug_nothing_is_read_until_the_store_loads_again(
 ) -> None:
     """The reader may have skipped records, and a claim among them."""
     with running_ledgers() as (_, ledgers):
-        first, second = ledgers.open("c"), ledgers.open("c")
-        first.load()
-        second.load()
-        first.save({PARTITION: entry_at(1)})
+        first, second = open_pair_with_news(ledgers)
         with monkeypatch.context() as patch:
             patch.setattr(TopicSubscription, "offer", raise_bug)
             with pytest.raises(MemoryError, match="bug"):
