@@ -21,7 +21,8 @@ from sparkmirror.config.definition.config_def import (
 )
 from sparkmirror.config.definition.plugin_versions import PLUGIN_VERSION, AvailableVersionValidator
 from sparkmirror.config.definition.recommenders import FixedRecommender
-from sparkmirror.config.definition.validators import ConcreteSubClassValidator, Validator
+from sparkmirror.config.definition.transform_validators import ImplementsInterface
+from sparkmirror.config.definition.validators import Validator
 from sparkmirror.config.definition.value_types import (
     ClassResolver,
     ParsedValue,
@@ -130,14 +131,15 @@ def predicate_faults(props: Props, values: Mapping[str, ConfigValue]) -> Iterato
             )
         if negate in props and named is None:
             yield ConfigFault(
-                negate,
+                f"transforms.{alias}.type",
                 f"Config '{negate}' was provided but there is no config '{predicate}' defining a "
                 "predicate to be negated.",
             )
 
 
 def _aliases(props: Props, key: str) -> list[str]:
-    return [alias for alias in dict.fromkeys(split_list(props.get(key) or "")) if alias]
+    """The aliases in their order. An empty one counts, as in Connect: it has no type."""
+    return list(dict.fromkeys(split_list(props.get(key) or "")))
 
 
 def _alias_keys(
@@ -174,7 +176,7 @@ def _class_and_version_keys(
             REQUIRED,
             HIGH,
             f"Class of the {chain.display_noun.lower()} {alias}.",
-            validator=ConcreteSubClassValidator(chain.interface, tuple(chain.tables)),
+            validator=ImplementsInterface(chain.interface, tuple(chain.tables)),
             group=group,
             order=0,
             width=Width.LONG,

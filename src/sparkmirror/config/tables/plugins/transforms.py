@@ -10,6 +10,7 @@ from typing import Final
 
 from sparkmirror.config.definition.config_def import HIGH, MEDIUM, REQUIRED, ConfigDef, ConfigKey
 from sparkmirror.config.definition.java_classes import PREDICATES, TRANSFORMATIONS
+from sparkmirror.config.definition.transform_validators import NonDuplicateList
 from sparkmirror.config.definition.validators import (
     CompositeValidator,
     NonEmptyListValidator,
@@ -28,7 +29,7 @@ _DROP_HEADERS: Final = ConfigDef(
         REQUIRED,
         HIGH,
         "Names of the headers to take away.",
-        validator=NonEmptyListValidator(),
+        validator=NonDuplicateList(),
     ),
 )
 

@@ -1,0 +1,80 @@
+"""How keys, values and headers are read and written, by the names in a connector's config.
+
+Without a format they are bytes, as Java's mirror has them: field transformations then fail as they
+do there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from sparkmirror.config.definition.value_types import Props
+from sparkmirror.errors import ConfigError, ConfigFault
+from sparkmirror.transforms.converters.byte_array_converter import (
+    ByteArrayConverter,
+    MirrorHeaderConverter,
+    MirrorValueConverter,
+)
+from sparkmirror.transforms.converters.converter import Converter
+from sparkmirror.transforms.converters.json_converter import (
+    PlainJsonConverter,
+    SchemaJsonConverter,
+)
+from sparkmirror.transforms.converters.string_converter import StringConverter
+from sparkmirror.transforms.data.java_environment import JavaEnvironment
+
+_FORMATS: Final[dict[str, Callable[[JavaEnvironment], Converter]]] = {
+    "json": lambda environment: PlainJsonConverter(),
+    "json-with-schema": lambda environment: SchemaJsonConverter(),
+    "string": lambda environment: StringConverter(environment.zone),
+}
+FORMAT_NAMES: Final = tuple(_FORMATS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordConverters:
+    """The converters of the three parts of a record."""
+
+    key: Converter
+    value: Converter
+    header: Converter
+
+
+MIRROR_BYTES: Final = RecordConverters(
+    key=ByteArrayConverter(), value=MirrorValueConverter(), header=MirrorHeaderConverter()
+)
+"""What MirrorSourceTask makes of the records that it reads, and ByteArrayConverter writes."""
+
+
+def format_key(part: str) -> str:
+    """The config key of the format of `key`, `value` or `header`."""
+    return f"sparkmirror.transform.{part}.format"
+
+
+def record_converters(props: Props, environment: JavaEnvironment) -> RecordConverters:
+    """The converters that a connector's config names. Raises ConfigError for other names."""
+    faults: list[ConfigFault] = []
+    chosen: dict[str, Converter] = {
+        "key": MIRROR_BYTES.key,
+        "value": MIRROR_BYTES.value,
+        "header": MIRROR_BYTES.header,
+    }
+    for part in chosen:
+        name = props.get(format_key(part))
+        if name is None:
+            continue
+        if name in _FORMATS:
+            chosen[part] = _FORMATS[name](environment)
+        else:
+            faults.append(
+                ConfigFault(
+                    format_key(part),
+                    f"Invalid value {name} for configuration {format_key(part)}: String must be "
+                    f"one of: {', '.join(FORMAT_NAMES)}",
+                )
+            )
+    if faults:
+        raise ConfigError(faults)
+    return RecordConverters(**chosen)

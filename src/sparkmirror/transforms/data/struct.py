@@ -1,0 +1,125 @@
+"""Connect's Struct: the values of the fields of a schema, checked when they are put."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from sparkmirror.transforms.data.java_exceptions import data_exception
+from sparkmirror.transforms.data.java_values import (
+    Byte,
+    ConnectValue,
+    Float,
+    Integer,
+    Short,
+    class_name,
+)
+from sparkmirror.transforms.data.schema import LOGICAL_CLASSES, Schema, SchemaField, SchemaType
+
+
+class Struct:
+    """A value for each field of a schema. Fields that were never put are null."""
+
+    __slots__ = ("_values", "schema")
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self._values: list[ConnectValue] = [None] * len(schema.fields)
+
+    def put(self, field: SchemaField, value: ConnectValue) -> None:
+        """Set the value of a field. Raises DataException if it does not fit the field's schema."""
+        validate_value(field.name, field.schema, value)
+        self._values[field.index] = value
+
+    def put_by_name(self, name: str, value: ConnectValue) -> None:
+        """Set the value of the field with that name."""
+        self.put(self._field(name), value)
+
+    def get(self, field: SchemaField) -> ConnectValue:
+        """The value of a field; its default if it is null."""
+        value = self._values[field.index]
+        return field.schema.default if value is None else value
+
+    def get_without_default(self, field: SchemaField) -> ConnectValue:
+        """The value of a field, also if it is null."""
+        return self._values[field.index]
+
+    def entries(self) -> Iterator[tuple[SchemaField, ConnectValue]]:
+        """Yield each field with its value, also if it is null."""
+        return zip(self.schema.struct_fields, self._values, strict=True)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Struct)
+            and self.schema == other.schema
+            and self._values == other._values
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.schema.type)
+
+    def _field(self, name: str) -> SchemaField:
+        field = self.schema.field(name)
+        if field is None:
+            raise data_exception(f"{name} is not a valid field name")
+        return field
+
+
+_CLASSES: Final[dict[SchemaType, type[Any]]] = {
+    SchemaType.INT8: Byte,
+    SchemaType.INT16: Short,
+    SchemaType.INT32: Integer,
+    SchemaType.INT64: int,
+    SchemaType.FLOAT32: Float,
+    SchemaType.FLOAT64: float,
+    SchemaType.BOOLEAN: bool,
+    SchemaType.STRING: str,
+    SchemaType.BYTES: bytes,
+    SchemaType.ARRAY: list,
+    SchemaType.MAP: dict,
+    SchemaType.STRUCT: Struct,
+}
+
+
+def validate_value(name: str | None, schema: Schema, value: ConnectValue) -> None:
+    """Check that a value fits a schema. Raises DataException in Java's words."""
+    if value is None:
+        if not schema.optional:
+            raise data_exception(
+                f'Invalid value: null used for required field: "{_null_safe(name)}", '
+                f"schema type: {schema.type.name}"
+            )
+        return
+    expected = LOGICAL_CLASSES.get(schema.name or "") or _CLASSES[schema.type]
+    if type(value) is not expected:
+        raise data_exception(
+            f"Invalid Java object for schema {_described(schema)}: class {class_name(value)} "
+            f'for field: "{_null_safe(name)}"'
+        )
+    if isinstance(value, Struct):
+        if value.schema is not schema and value.schema != schema:
+            raise data_exception(
+                f'Struct schemas do not match for field: "{_null_safe(name)}"'
+            )
+    elif isinstance(value, list):
+        for item in value:
+            _validate_item("array item", schema.value_schema, item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            _validate_item("map key", schema.key_schema, key)
+            _validate_item("map value", schema.value_schema, item)
+
+
+def _validate_item(name: str, schema: Schema | None, value: ConnectValue) -> None:
+    if schema is not None:
+        validate_value(name, schema, value)
+
+
+def _described(schema: Schema) -> str:
+    return f'type {schema.type.name}' if schema.name is None else (
+        f'"{schema.name}" with type {schema.type.name}'
+    )
+
+
+def _null_safe(name: str | None) -> str:
+    return "null" if name is None else name

@@ -1,0 +1,211 @@
+"""How SimpleDateFormat reads a date: leniently, field by field, and ignoring what follows."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from datetime import tzinfo
+from typing import Final
+
+from sparkmirror.transforms.data.java_exceptions import parse_exception
+from sparkmirror.transforms.dates.date_names import (
+    AM_PM,
+    ERAS,
+    MONTHS,
+    WEEKDAYS,
+    ZONE_HOURS,
+    short,
+)
+from sparkmirror.transforms.dates.date_pattern import LiteralText, PatternLetter
+from sparkmirror.transforms.dates.gregorian_calendar import (
+    MS_PER_DAY,
+    calendar_day,
+    day_number,
+    to_utc_ms,
+    weekday_of,
+)
+
+_NAMES: Final[dict[str, tuple[str, ...]]] = {
+    "M": MONTHS,
+    "L": MONTHS,
+    "E": WEEKDAYS,
+    "G": ERAS,
+    "a": AM_PM,
+}
+_NUMERIC_MONTH: Final = 2
+_MINUTE_MS: Final = 60_000
+_CENTURY_YEARS: Final = 80
+
+
+def parse_date(
+    elements: Sequence[PatternLetter | LiteralText], text: str, zone: tzinfo, now_ms: int
+) -> int:
+    """The time that a text names. Raises ParseException."""
+    parser = _DateParser(text, now_ms)
+    for index, element in enumerate(elements):
+        follower = elements[index + 1] if index + 1 < len(elements) else None
+        read = (
+            parser.read_literal(element.text)
+            if isinstance(element, LiteralText)
+            else parser.read_letter(element, abuts=isinstance(follower, PatternLetter))
+        )
+        if not read:
+            raise parse_exception(f'Unparseable date: "{text}"')
+    return _resolve(parser.fields, zone)
+
+
+class _DateParser:
+    """One pass over one text. Collects the fields by their letters."""
+
+    def __init__(self, text: str, now_ms: int) -> None:
+        self._text = text
+        self._position = 0
+        self._now_ms = now_ms
+        self.fields: dict[str, int] = {}
+
+    def read_literal(self, literal: str) -> bool:
+        """Read text that stands for itself. Return whether it is there."""
+        found = self._text.startswith(literal, self._position)
+        self._position += len(literal)
+        return found
+
+    def read_letter(self, element: PatternLetter, *, abuts: bool) -> bool:
+        """Read one field. Return whether it is there. `abuts`: another field follows at once."""
+        while self._text[self._position : self._position + 1] in (" ", "\t"):
+            self._position += 1
+        if self._position >= len(self._text):
+            return False
+        letter, count = element.letter, element.count
+        if letter in "zZX":
+            return self._read_zone(letter, count)
+        if letter in _NAMES and not (letter in "ML" and count <= _NUMERIC_MONTH):
+            return self._read_name("M" if letter == "L" else letter)
+        return self._read_number("M" if letter == "L" else letter, count, abuts=abuts)
+
+    def _read_name(self, letter: str) -> bool:
+        rest = self._text[self._position :].lower()
+        forms = [
+            (form, index)
+            for index, name in enumerate(_NAMES[letter])
+            for form in (name, short(name))
+            if rest.startswith(form.lower())
+        ]
+        if not forms:
+            return False
+        form, index = max(forms, key=lambda each: len(each[0]))
+        self._position += len(form)
+        self.fields[letter] = index + 1 if letter == "M" else index
+        return True
+
+    def _read_number(self, letter: str, count: int, *, abuts: bool) -> bool:
+        start = self._position
+        end = len(self._text)
+        if abuts:
+            if start + count > end:
+                return False
+            end = start + count
+        digits_start = start + (self._text[start] == "-")
+        position = digits_start
+        while position < end and unicodedata.category(self._text[position]) == "Nd":
+            position += 1
+        if position == digits_start:
+            return False
+        number = int(self._text[digits_start:position]) * (-1 if digits_start > start else 1)
+        self._position = position
+        if letter in "yY" and count <= 2 and position - start == 2 and digits_start == start:
+            number = self._full_year(number)
+        self.fields[letter] = number
+        return True
+
+    def _full_year(self, two_digits: int) -> int:
+        """The year of two digits: within 80 years before and 20 years after now."""
+        start_year = calendar_day(self._now_ms // MS_PER_DAY).year - _CENTURY_YEARS
+        wrapped = 100 if two_digits < start_year % 100 else 0
+        return two_digits + start_year // 100 * 100 + wrapped
+
+    def _read_zone(self, letter: str, count: int) -> bool:
+        text, start = self._text, self._position
+        if letter == "X" and text[start] == "Z":
+            return self._set_offset(0, start + 1)
+        if text[start] in "+-":
+            colon = letter == "X" and count == 3
+            return self._read_offset(start, colon=colon, hours_only=letter == "X" and count == 1)
+        if letter == "X":
+            return False
+        if text[start : start + 3].upper() == "GMT" and text[start + 3 : start + 4] in ("+", "-"):
+            return self._read_offset(start + 3, colon=True, hours_only=False)
+        for name, hours in ZONE_HOURS.items():
+            if text[start : start + len(name)].upper() == name:
+                return self._set_offset(int(hours * 60), start + len(name))
+        return False
+
+    def _read_offset(self, start: int, *, colon: bool, hours_only: bool) -> bool:
+        hours, position = self._digits(start + 1)
+        minutes = 0
+        if not hours_only:
+            if colon and self._text[position : position + 1] != ":":
+                return False
+            minutes, position = self._digits(position + colon)
+        if not (0 <= hours < 24 and 0 <= minutes < 60):
+            return False
+        sign = -1 if self._text[start] == "-" else 1
+        return self._set_offset(sign * (hours * 60 + minutes), position)
+
+    def _digits(self, start: int) -> tuple[int, int]:
+        """Two digits as a number, -1 if they are not there; and the position behind them."""
+        digits = self._text[start : start + 2]
+        valid = len(digits) == 2 and digits.isascii() and digits.isdigit()
+        return (int(digits) if valid else -1), start + 2
+
+    def _set_offset(self, minutes: int, position: int) -> bool:
+        self.fields["Z"] = minutes * _MINUTE_MS
+        self._position = position
+        return True
+
+
+def _resolve(fields: dict[str, int], zone: tzinfo) -> int:
+    """The time of the fields. Fields beyond their range carry over, as in a lenient calendar."""
+    local_ms = _day(fields) * MS_PER_DAY + _ms_of_day(fields)
+    if "Z" in fields:
+        return local_ms - fields["Z"]
+    return to_utc_ms(zone, local_ms)
+
+
+def _day(fields: dict[str, int]) -> int:
+    year = fields.get("y", 1970)
+    if fields.get("G") == 0:
+        year = 1 - year
+    weekday = _weekday(fields)
+    if "Y" in fields:
+        return _week_day(fields["Y"], fields.get("w", 1), weekday or 0)
+    month = fields.get("M", 1)
+    if "d" in fields:
+        return day_number(year, month, fields["d"])
+    if "D" in fields:
+        return day_number(year, 1, 1) + fields["D"] - 1
+    if "w" in fields:
+        return _week_day(year, fields["w"], weekday or 0)
+    first = day_number(year, month, 1)
+    return first if weekday is None else first + (weekday - weekday_of(first)) % 7
+
+
+def _weekday(fields: dict[str, int]) -> int | None:
+    """The weekday from Sunday = 0, of its name or of its ISO number."""
+    if "u" in fields:
+        return fields["u"] % 7
+    return fields.get("E")
+
+
+def _week_day(year: int, week: int, weekday: int) -> int:
+    first = day_number(year, 1, 1)
+    return first - weekday_of(first) + 7 * (week - 1) + weekday
+
+
+def _ms_of_day(fields: dict[str, int]) -> int:
+    if "H" in fields or "k" in fields:
+        hours = fields["H"] if "H" in fields else fields["k"] % 24
+    else:
+        half = fields["h"] % 12 if fields.get("h") == 12 else fields.get("h", fields.get("K", 0))
+        hours = half + 12 * fields.get("a", 0)
+    minutes = hours * 60 + fields.get("m", 0)
+    return (minutes * 60 + fields.get("s", 0)) * 1000 + fields.get("S", 0)

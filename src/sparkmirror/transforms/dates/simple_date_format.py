@@ -1,0 +1,138 @@
+"""Java's SimpleDateFormat: a pattern that formats and parses times, for the locale en_US."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, tzinfo
+from typing import Final
+
+from sparkmirror.transforms.dates.date_names import AM_PM, ERAS, MONTHS, WEEKDAYS, short
+from sparkmirror.transforms.dates.date_parser import parse_date
+from sparkmirror.transforms.dates.date_pattern import LiteralText, PatternLetter, parse_pattern
+from sparkmirror.transforms.dates.gregorian_calendar import (
+    MS_PER_DAY,
+    CalendarDay,
+    calendar_day,
+    offset_ms,
+    zone_name,
+)
+
+_MS_PER_UNIT: Final = {"S": 1, "s": 1000, "m": 60_000, "H": 3_600_000}
+_UNIT_OF_LETTER: Final = {"S": "S", "s": "s", "m": "m", **dict.fromkeys("HkKha", "H")}
+
+
+class SimpleDateFormat:
+    """A compiled pattern in a time zone. Raises IllegalArgumentException for a bad pattern.
+
+    `now_ms` decides the century of years with two digits: 80 years back, 20 ahead.
+    """
+
+    __slots__ = ("_elements", "_formatters", "now_ms", "pattern", "zone")
+
+    def __init__(self, pattern: str, zone: tzinfo = UTC, now_ms: int = 0) -> None:
+        self.pattern = pattern
+        self.zone = zone
+        self.now_ms = now_ms
+        self._elements = parse_pattern(pattern)
+        self._formatters = tuple(_formatter(element, zone) for element in self._elements)
+
+    def format(self, time_ms: int) -> str:
+        """The text of a time."""
+        local_ms = time_ms + offset_ms(self.zone, time_ms)
+        epoch_day, ms_of_day = divmod(local_ms, MS_PER_DAY)
+        day = calendar_day(epoch_day)
+        return "".join(form(day, ms_of_day, time_ms) for form in self._formatters)
+
+    def parse(self, text: str) -> int:
+        """The time that a text names. Ignores what follows it. Raises ParseException."""
+        return parse_date(self._elements, text, self.zone, self.now_ms)
+
+    def smallest_unit_ms(self) -> int:
+        """The length of the smallest unit in the text: within it, in UTC, the text is the same."""
+        letters = [each.letter for each in self._elements if isinstance(each, PatternLetter)]
+        units = [_MS_PER_UNIT[_UNIT_OF_LETTER[one]] for one in letters if one in _UNIT_OF_LETTER]
+        return min(units, default=MS_PER_DAY)
+
+
+_Formatter = Callable[[CalendarDay, int, int], str]
+"""Takes the local day, the milliseconds of that day, and the time in UTC."""
+
+
+def _formatter(element: PatternLetter | LiteralText, zone: tzinfo) -> _Formatter:
+    if isinstance(element, LiteralText):
+        text = element.text
+        return lambda day, ms, time: text
+    letter, count = element.letter, element.count
+    if letter in _NUMBERS:
+        number = _NUMBERS[letter]
+        return lambda day, ms, time: str(number(day, ms)).zfill(count)
+    if letter in "yY":
+        return _year_formatter(letter, count)
+    if letter in "zZX":
+        return _zone_formatter(letter, count, zone)
+    if letter in "ML":
+        return _month_formatter(count)
+    if letter == "E":
+        return lambda day, ms, time: _name(WEEKDAYS[day.weekday], count)
+    if letter == "G":
+        return lambda day, ms, time: ERAS[day.year > 0]
+    return lambda day, ms, time: AM_PM[ms >= MS_PER_DAY // 2]
+
+
+_NUMBERS: Final[dict[str, Callable[[CalendarDay, int], int]]] = {
+    "d": lambda day, ms: day.day,
+    "D": lambda day, ms: day.day_of_year,
+    "F": lambda day, ms: (day.day - 1) // 7 + 1,
+    "w": lambda day, ms: day.week_of_year,
+    "W": lambda day, ms: day.week_of_month,
+    "u": lambda day, ms: (day.weekday - 1) % 7 + 1,
+    "H": lambda day, ms: ms // 3_600_000,
+    "k": lambda day, ms: ms // 3_600_000 or 24,
+    "K": lambda day, ms: ms // 3_600_000 % 12,
+    "h": lambda day, ms: ms // 3_600_000 % 12 or 12,
+    "m": lambda day, ms: ms // 60_000 % 60,
+    "s": lambda day, ms: ms // 1000 % 60,
+    "S": lambda day, ms: ms % 1000,
+}
+
+
+def _name(name: str, count: int) -> str:
+    return name if count >= 4 else short(name)
+
+
+def _year_formatter(letter: str, count: int) -> _Formatter:
+    def year_text(day: CalendarDay, ms: int, time: int) -> str:
+        year = day.year if letter == "y" else day.week_year
+        of_era = year if year > 0 else 1 - year
+        return str(of_era % 100).zfill(2) if count == 2 else str(of_era).zfill(count)
+
+    return year_text
+
+
+def _month_formatter(count: int) -> _Formatter:
+    if count >= 3:
+        return lambda day, ms, time: _name(MONTHS[day.month - 1], count)
+    return lambda day, ms, time: str(day.month).zfill(count)
+
+
+def _zone_formatter(letter: str, count: int, zone: tzinfo) -> _Formatter:
+    if letter == "z":
+        return lambda day, ms, time: _zone_name(zone, time, count)
+
+    def offset_text(day: CalendarDay, ms: int, time: int) -> str:
+        minutes = offset_ms(zone, time) // 60_000
+        if letter == "X" and not minutes:
+            return "Z"
+        hours, rest = divmod(abs(minutes), 60)
+        text = f"{'-' if minutes < 0 else '+'}{hours:02}"
+        if letter == "X" and count == 1:
+            return text
+        colon = ":" if letter == "X" and count == 3 else ""
+        return f"{text}{colon}{rest:02}"
+
+    return offset_text
+
+
+def _zone_name(zone: tzinfo, time_ms: int, count: int) -> str:
+    name = zone_name(zone, time_ms)
+    return "Coordinated Universal Time" if count >= 4 and name == "UTC" else name

@@ -1,0 +1,165 @@
+"""Applies a chain to records as Kafka has them: read, transform, write.
+
+    TO_CONNECT_HEADER, _KEY, _VALUE ─► TRANSFORMATION ─► HEADER_, KEY_, VALUE_CONVERTER
+                                                         ─► PRODUCER_RECORD
+
+Every record has one outcome: it is sent, dropped or failed. With `errors.tolerance=all` a record
+that fails is dropped; a timestamp that a producer refuses fails in any case, as in Java.
+
+A key or value that no stage reads stays as it is, and so do the headers that a record comes with: no
+transformation reads the value of a header. Java reads and writes all of them; `convert_all` does the
+same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, TypeAlias
+
+from sparkmirror.errors import TransformError
+from sparkmirror.transforms.converters.converter import Converter
+from sparkmirror.transforms.converters.formats import RecordConverters
+from sparkmirror.transforms.data.java_values import ConnectValue
+from sparkmirror.transforms.data.schema import Schema, SchemaType
+from sparkmirror.transforms.record import ConnectHeader, ConnectRecord, KafkaRecord
+from sparkmirror.transforms.record_parts import chain_parts
+from sparkmirror.transforms.transformation import RecordPart
+from sparkmirror.transforms.transformation_chain import TransformationChain
+
+NO_TIMESTAMP: Final = -1
+UNREAD: Final = Schema(SchemaType.BYTES, optional=True)
+"""The schema, as an object, of parts that were not read: their bytes are written as they are."""
+
+
+class Stage(Enum):
+    """Where a record failed, by Connect's names."""
+
+    TO_CONNECT_HEADER = "TO_CONNECT_HEADER"
+    TO_CONNECT_KEY = "TO_CONNECT_KEY"
+    TO_CONNECT_VALUE = "TO_CONNECT_VALUE"
+    TRANSFORMATION = "TRANSFORMATION"
+    HEADER_CONVERTER = "HEADER_CONVERTER"
+    KEY_CONVERTER = "KEY_CONVERTER"
+    VALUE_CONVERTER = "VALUE_CONVERTER"
+    PRODUCER_RECORD = "PRODUCER_RECORD"
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRecord:
+    """A record that failed, where, and with which of Java's errors."""
+
+    stage: Stage
+    error: TransformError
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedRecord:
+    """A record that is not sent. `tolerated` is why, if it failed and that is tolerated."""
+
+    tolerated: FailedRecord | None = None
+
+
+Outcome: TypeAlias = KafkaRecord | DroppedRecord | FailedRecord
+
+_FILTERED: Final = DroppedRecord()
+
+
+class RecordTransformer:
+    """A chain with the converters before and behind it."""
+
+    def __init__(
+        self,
+        chain: TransformationChain,
+        source: RecordConverters,
+        target: RecordConverters,
+        *,
+        tolerates_errors: bool = False,
+        convert_all: bool = False,
+    ) -> None:
+        reads = chain_parts(chain).reads
+        self._chain = chain
+        self._source = source
+        self._target = target
+        self._tolerates_errors = tolerates_errors
+        self._reads_headers = convert_all
+        self._reads_key = convert_all or RecordPart.KEY in reads
+        self._reads_value = convert_all or RecordPart.VALUE in reads
+
+    def transform(self, record: KafkaRecord) -> Outcome:
+        """The outcome of one record."""
+        target = self._target
+        stage = Stage.TO_CONNECT_HEADER
+        try:
+            headers = self._read_headers(record)
+            stage = Stage.TO_CONNECT_KEY
+            key_schema, key = self._read_key(record)
+            stage = Stage.TO_CONNECT_VALUE
+            value_schema, value = self._read_value(record)
+            stage = Stage.TRANSFORMATION
+            transformed = self._chain.apply(
+                ConnectRecord(
+                    record.topic,
+                    record.partition,
+                    record.timestamp,
+                    key_schema,
+                    key,
+                    value_schema,
+                    value,
+                    headers,
+                )
+            )
+            if transformed is None:
+                return _FILTERED
+            stage = Stage.HEADER_CONVERTER
+            written_headers = tuple(
+                (name, _write(target.header, schema, data))
+                for name, schema, data in transformed.headers
+            )
+            stage = Stage.KEY_CONVERTER
+            written_key = _write(target.key, transformed.key_schema, transformed.key)
+            stage = Stage.VALUE_CONVERTER
+            written_value = _write(target.value, transformed.value_schema, transformed.value)
+        except TransformError as error:
+            failed = FailedRecord(stage, error)
+            return DroppedRecord(failed) if self._tolerates_errors else failed
+        return _producer_record(transformed, written_key, written_value, written_headers)
+
+    def _read_headers(self, record: KafkaRecord) -> tuple[ConnectHeader, ...]:
+        if not self._reads_headers:
+            return tuple(ConnectHeader(name, UNREAD, data) for name, data in record.headers)
+        read = self._source.header.to_connect_data
+        return tuple(ConnectHeader(name, *read(data)) for name, data in record.headers)
+
+    def _read_key(self, record: KafkaRecord) -> tuple[Schema | None, ConnectValue]:
+        if self._reads_key:
+            return self._source.key.to_connect_data(record.key)
+        return UNREAD, record.key
+
+    def _read_value(self, record: KafkaRecord) -> tuple[Schema | None, ConnectValue]:
+        if self._reads_value:
+            return self._source.value.to_connect_data(record.value)
+        return UNREAD, record.value
+
+
+def _write(converter: Converter, schema: Schema | None, value: ConnectValue) -> bytes | None:
+    if schema is UNREAD:
+        assert value is None or isinstance(value, bytes)
+        return value
+    return converter.from_connect_data(schema, value)
+
+
+def _producer_record(
+    record: ConnectRecord,
+    key: bytes | None,
+    value: bytes | None,
+    headers: tuple[tuple[str, bytes | None], ...],
+) -> KafkaRecord | FailedRecord:
+    timestamp = None if record.timestamp == NO_TIMESTAMP else record.timestamp
+    if timestamp is not None and timestamp < 0:
+        error = TransformError(
+            "org.apache.kafka.common.InvalidRecordException",
+            f"Invalid record timestamp {timestamp}",
+        )
+        return FailedRecord(Stage.PRODUCER_RECORD, error)
+    return KafkaRecord(record.topic, record.partition, timestamp, key, value, headers)
