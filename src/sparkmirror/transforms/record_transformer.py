@@ -6,9 +6,9 @@
 Every record has one outcome: it is sent, dropped or failed. With `errors.tolerance=all` a record
 that fails is dropped; a timestamp that a producer refuses fails in any case, as in Java.
 
-A key or value that no stage reads stays as it is, and so do the headers that a record comes with: no
-transformation reads the value of a header. Java reads and writes all of them; `convert_all` does the
-same.
+A key or value that no stage reads stays as it is. So do the headers that a record comes with: no
+transformation reads the value of a header. Java reads and writes all of them; `convert_all` does
+the same.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ UNREAD: Final = Schema(SchemaType.BYTES, optional=True)
 """The schema, as an object, of parts that were not read: their bytes are written as they are."""
 
 
-class Stage(Enum):
+class ErrorStage(Enum):
     """Where a record failed, by Connect's names."""
 
     TO_CONNECT_HEADER = "TO_CONNECT_HEADER"
@@ -49,7 +49,7 @@ class Stage(Enum):
 class FailedRecord:
     """A record that failed, where, and with which of Java's errors."""
 
-    stage: Stage
+    stage: ErrorStage
     error: TransformError
 
 
@@ -89,14 +89,14 @@ class RecordTransformer:
     def transform(self, record: KafkaRecord) -> Outcome:
         """The outcome of one record."""
         target = self._target
-        stage = Stage.TO_CONNECT_HEADER
+        stage = ErrorStage.TO_CONNECT_HEADER
         try:
             headers = self._read_headers(record)
-            stage = Stage.TO_CONNECT_KEY
+            stage = ErrorStage.TO_CONNECT_KEY
             key_schema, key = self._read_key(record)
-            stage = Stage.TO_CONNECT_VALUE
+            stage = ErrorStage.TO_CONNECT_VALUE
             value_schema, value = self._read_value(record)
-            stage = Stage.TRANSFORMATION
+            stage = ErrorStage.TRANSFORMATION
             transformed = self._chain.apply(
                 ConnectRecord(
                     record.topic,
@@ -111,14 +111,14 @@ class RecordTransformer:
             )
             if transformed is None:
                 return _FILTERED
-            stage = Stage.HEADER_CONVERTER
+            stage = ErrorStage.HEADER_CONVERTER
             written_headers = tuple(
                 (name, _write(target.header, schema, data))
                 for name, schema, data in transformed.headers
             )
-            stage = Stage.KEY_CONVERTER
+            stage = ErrorStage.KEY_CONVERTER
             written_key = _write(target.key, transformed.key_schema, transformed.key)
-            stage = Stage.VALUE_CONVERTER
+            stage = ErrorStage.VALUE_CONVERTER
             written_value = _write(target.value, transformed.value_schema, transformed.value)
         except TransformError as error:
             failed = FailedRecord(stage, error)
@@ -161,5 +161,5 @@ def _producer_record(
             "org.apache.kafka.common.InvalidRecordException",
             f"Invalid record timestamp {timestamp}",
         )
-        return FailedRecord(Stage.PRODUCER_RECORD, error)
+        return FailedRecord(ErrorStage.PRODUCER_RECORD, error)
     return KafkaRecord(record.topic, record.partition, timestamp, key, value, headers)

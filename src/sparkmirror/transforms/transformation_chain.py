@@ -11,7 +11,7 @@ from sparkmirror.transforms.transformation import Predicate, Transformation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransformationStage:
-    """One transformation. With a predicate it is applied where that is true, or false if negated."""
+    """A transformation, and the records that it is applied to."""
 
     alias: str
     transformation: Transformation

@@ -101,7 +101,7 @@ def split_at_colons(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class ImplementsInterface:
-    """A transformation or predicate. Classes that only the resolver knows are taken at their word."""
+    """A class of one interface. A class that only the resolver knows is taken at its word."""
 
     interface: str
     classes: tuple[str, ...]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from sparkmirror.config.definition.java_classes import PREDICATES, TRANSFORMATIONS
@@ -33,116 +34,127 @@ Values: TypeAlias = Mapping[str, Any]
 """The parsed values of a plug-in's keys, without their prefix."""
 _KEEP_DEFAULTS: Final = "replace.null.with.default"
 
-_Factory: TypeAlias = Callable[[RecordPart, Values, JavaEnvironment], Transformation]
+
+@dataclass(frozen=True, slots=True)
+class _PluginConfig:
+    """What a transformation is made from. `part` is that of its variant, `$Key` or `$Value`."""
+
+    part: RecordPart
+    values: Values
+    environment: JavaEnvironment
 
 
-def _cast(part: RecordPart, values: Values, environment: JavaEnvironment) -> Transformation:
+_Factory: TypeAlias = Callable[[_PluginConfig], Transformation]
+
+
+def _cast(config: _PluginConfig) -> Transformation:
     return Cast(
-        part, values["spec"], environment, replace_null_with_default=values[_KEEP_DEFAULTS]
+        config.part,
+        config.values["spec"],
+        config.environment,
+        replace_null_with_default=config.values[_KEEP_DEFAULTS],
     )
 
 
-def _extract_field(part: RecordPart, values: Values, _: JavaEnvironment) -> Transformation:
+def _extract_field(config: _PluginConfig) -> Transformation:
     return ExtractField(
-        part,
-        values["field"],
-        values["field.syntax.version"],
-        replace_null_with_default=values[_KEEP_DEFAULTS],
+        config.part,
+        config.values["field"],
+        config.values["field.syntax.version"],
+        replace_null_with_default=config.values[_KEEP_DEFAULTS],
     )
 
 
-def _header_from(part: RecordPart, values: Values, _: JavaEnvironment) -> Transformation:
+def _header_from(config: _PluginConfig) -> Transformation:
     return HeaderFrom(
-        part,
-        values["fields"],
-        values["headers"],
-        values["operation"],
-        replace_null_with_default=values[_KEEP_DEFAULTS],
+        config.part,
+        config.values["fields"],
+        config.values["headers"],
+        config.values["operation"],
+        replace_null_with_default=config.values[_KEEP_DEFAULTS],
     )
 
 
-def _insert_field(part: RecordPart, values: Values, _: JavaEnvironment) -> Transformation:
+def _insert_field(config: _PluginConfig) -> Transformation:
     fields = InsertedFields(
-        topic=values["topic.field"],
-        partition=values["partition.field"],
-        offset=values["offset.field"],
-        timestamp=values["timestamp.field"],
-        static=values["static.field"],
-        static_value=values["static.value"],
+        topic=config.values["topic.field"],
+        partition=config.values["partition.field"],
+        offset=config.values["offset.field"],
+        timestamp=config.values["timestamp.field"],
+        static=config.values["static.field"],
+        static_value=config.values["static.value"],
     )
-    return InsertField(part, fields, replace_null_with_default=values[_KEEP_DEFAULTS])
+    return InsertField(config.part, fields, replace_null_with_default=config.values[_KEEP_DEFAULTS])
 
 
-def _mask_field(part: RecordPart, values: Values, _: JavaEnvironment) -> Transformation:
+def _mask_field(config: _PluginConfig) -> Transformation:
     return MaskField(
-        part,
-        values["fields"],
-        values["replacement"],
-        replace_null_with_default=values[_KEEP_DEFAULTS],
+        config.part,
+        config.values["fields"],
+        config.values["replacement"],
+        replace_null_with_default=config.values[_KEEP_DEFAULTS],
     )
 
 
-def _replace_field(part: RecordPart, values: Values, _: JavaEnvironment) -> Transformation:
+def _replace_field(config: _PluginConfig) -> Transformation:
     return ReplaceField(
-        part,
-        values["exclude"],
-        values["include"],
-        values["renames"],
-        replace_null_with_default=values[_KEEP_DEFAULTS],
+        config.part,
+        config.values["exclude"],
+        config.values["include"],
+        config.values["renames"],
+        replace_null_with_default=config.values[_KEEP_DEFAULTS],
     )
 
 
-def _set_schema_metadata(part: RecordPart, values: Values, _: JavaEnvironment) -> Transformation:
+def _set_schema_metadata(config: _PluginConfig) -> Transformation:
     return SetSchemaMetadata(
-        part,
-        values["schema.name"],
-        values["schema.version"],
-        replace_null_with_default=values[_KEEP_DEFAULTS],
+        config.part,
+        config.values["schema.name"],
+        config.values["schema.version"],
+        replace_null_with_default=config.values[_KEEP_DEFAULTS],
     )
 
 
-def _timestamp_converter(
-    part: RecordPart, values: Values, environment: JavaEnvironment
-) -> Transformation:
+def _timestamp_converter(config: _PluginConfig) -> Transformation:
     return TimestampConverter(
-        part,
-        values["field"],
-        values["target.type"],
-        values["format"],
-        values["unix.precision"],
-        environment,
-        replace_null_with_default=values[_KEEP_DEFAULTS],
+        config.part,
+        config.values["field"],
+        config.values["target.type"],
+        config.values["format"],
+        config.values["unix.precision"],
+        config.environment,
+        replace_null_with_default=config.values[_KEEP_DEFAULTS],
     )
 
 
 _TRANSFORMATIONS: Final[dict[str, _Factory]] = {
     "Cast": _cast,
-    "DropHeaders": lambda part, values, _: DropHeaders(values["headers"]),
+    "DropHeaders": lambda config: DropHeaders(config.values["headers"]),
     "ExtractField": _extract_field,
-    "Filter": lambda part, values, _: Filter(),
-    "Flatten": lambda part, values, _: Flatten(part, values["delimiter"]),
+    "Filter": lambda _: Filter(),
+    "Flatten": lambda config: Flatten(config.part, config.values["delimiter"]),
     "HeaderFrom": _header_from,
-    "HoistField": lambda part, values, _: HoistField(part, values["field"]),
+    "HoistField": lambda config: HoistField(config.part, config.values["field"]),
     "InsertField": _insert_field,
-    "InsertHeader": lambda part, values, environment: InsertHeader(
-        values["header"], values["value.literal"], environment
+    "InsertHeader": lambda config: InsertHeader(
+        config.values["header"], config.values["value.literal"], config.environment
     ),
     "MaskField": _mask_field,
-    "RegexRouter": lambda part, values, _: RegexRouter(values["regex"], values["replacement"]),
+    "RegexRouter": lambda config: RegexRouter(config.values["regex"], config.values["replacement"]),
     "ReplaceField": _replace_field,
     "SetSchemaMetadata": _set_schema_metadata,
     "TimestampConverter": _timestamp_converter,
-    "TimestampRouter": lambda part, values, _: TimestampRouter(
-        values["topic.format"], values["timestamp.format"]
+    "TimestampRouter": lambda config: TimestampRouter(
+        config.values["topic.format"], config.values["timestamp.format"]
     ),
-    "ValueToKey": lambda part, values, _: ValueToKey(
-        values["fields"], replace_null_with_default=values[_KEEP_DEFAULTS]
+    "ValueToKey": lambda config: ValueToKey(
+        config.values["fields"], replace_null_with_default=config.values[_KEEP_DEFAULTS]
     ),
 }
 
 _PREDICATES: Final[dict[str, Callable[[Values], Predicate]]] = {
     "HasHeaderKey": lambda values: HasHeaderKey(values["name"]),
-    "RecordIsTombstone": lambda values: RecordIsTombstone(),
+    "RecordIsTombstone": lambda _: RecordIsTombstone(),
     "TopicNameMatches": lambda values: TopicNameMatches(values["pattern"]),
 }
 
@@ -154,7 +166,7 @@ def make_transformation(
     assert class_name in TRANSFORMATIONS, class_name
     simple_name, _, variant = class_name.rpartition(".")[2].partition("$")
     part = RecordPart.KEY if variant == "Key" else RecordPart.VALUE
-    return _TRANSFORMATIONS[simple_name](part, values, environment)
+    return _TRANSFORMATIONS[simple_name](_PluginConfig(part, values, environment))
 
 
 def make_predicate(class_name: str, values: Mapping[str, ParsedValue]) -> Predicate:

@@ -52,9 +52,7 @@ def transformation_chain(
     faults = [*_faults_in_java_order(props, values)]
     if faults:
         raise ConfigError(faults)
-    predicates = {
-        alias: _make_predicate(alias, values) for alias in _aliases(values, _PREDICATES)
-    }
+    predicates = {alias: _make_predicate(alias, values) for alias in _aliases(values, _PREDICATES)}
     return TransformationChain(
         _make_stage(alias, props, values, predicates, environment)
         for alias in _aliases(values, _TRANSFORMS)
@@ -65,9 +63,7 @@ def _is_own(key: str) -> bool:
     return key in ALIAS_LIST_KEYS or key.startswith(tuple(f"{one}." for one in ALIAS_LIST_KEYS))
 
 
-def _faults_in_java_order(
-    props: Props, values: Mapping[str, ConfigValue]
-) -> Iterator[ConfigFault]:
+def _faults_in_java_order(props: Props, values: Mapping[str, ConfigValue]) -> Iterator[ConfigFault]:
     """Yield the first fault of each key: lists first, then classes, then all other keys."""
 
     def rank(name: str) -> int:

@@ -29,8 +29,7 @@ class ByteArrayConverter:
         if value is None or isinstance(value, bytes):
             return value
         raise data_exception(
-            "ByteArrayConverter is not compatible with objects of type class "
-            f"{class_name(value)}"
+            f"ByteArrayConverter is not compatible with objects of type class {class_name(value)}"
         )
 
 

@@ -128,8 +128,8 @@ def _decimal(schema: Schema, value: ConnectValue) -> str:
 
 
 _LOGICAL: Final[dict[str, Callable[[Schema, ConnectValue], Any]]] = {
-    DATE.name or "": lambda schema, value: date_from_logical(_checked_date("Date", value)),
-    TIME.name or "": lambda schema, value: time_from_logical(_checked_date("Time", value)),
-    TIMESTAMP.name or "": lambda schema, value: _checked_date("Timestamp", value).time_ms,
+    DATE.name or "": lambda _, value: date_from_logical(_checked_date("Date", value)),
+    TIME.name or "": lambda _, value: time_from_logical(_checked_date("Time", value)),
+    TIMESTAMP.name or "": lambda _, value: _checked_date("Timestamp", value).time_ms,
     DECIMAL_NAME: _decimal,
 }

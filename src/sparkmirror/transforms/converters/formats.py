@@ -26,8 +26,8 @@ from sparkmirror.transforms.converters.string_converter import StringConverter
 from sparkmirror.transforms.data.java_environment import JavaEnvironment
 
 _FORMATS: Final[dict[str, Callable[[JavaEnvironment], Converter]]] = {
-    "json": lambda environment: PlainJsonConverter(),
-    "json-with-schema": lambda environment: SchemaJsonConverter(),
+    "json": lambda _: PlainJsonConverter(),
+    "json-with-schema": lambda _: SchemaJsonConverter(),
     "string": lambda environment: StringConverter(environment.zone),
 }
 FORMAT_NAMES: Final = tuple(_FORMATS)

@@ -128,13 +128,9 @@ def _map(schema: Schema, node: Any) -> dict[ConnectValue, ConnectValue]:
 
 def _entry(schema: Schema, entry: Any) -> tuple[ConnectValue, ConnectValue]:
     if not isinstance(entry, list):
-        raise data_exception(
-            f"Found invalid map entry instead of array tuple: {node_type(entry)}"
-        )
+        raise data_exception(f"Found invalid map entry instead of array tuple: {node_type(entry)}")
     if len(entry) != 2:
-        raise data_exception(
-            f"Found invalid map entry, expected length 2 but found :{len(entry)}"
-        )
+        raise data_exception(f"Found invalid map entry, expected length 2 but found :{len(entry)}")
     return _item(schema.key_schema, entry[0]), _item(schema.value_schema, entry[1])
 
 
@@ -160,15 +156,15 @@ _CONTAINERS: Final[dict[SchemaType, Callable[[Schema, Any], ConnectValue]]] = {
 }
 
 
-def _date(schema: Schema, node: Any) -> Date:
+def _date(_: Schema, node: Any) -> Date:
     return Date(_logical_number("Date", "integer", node, 32) * MS_PER_DAY)
 
 
-def _time(schema: Schema, node: Any) -> Date:
+def _time(_: Schema, node: Any) -> Date:
     return Date(_logical_number("Time", "integer", node, 32))
 
 
-def _timestamp(schema: Schema, node: Any) -> Date:
+def _timestamp(_: Schema, node: Any) -> Date:
     return Date(wrap(_logical_number("Timestamp", "integral", node, 1 << 16), 64))
 
 

@@ -1,4 +1,4 @@
-"""Java's texts of values: `String.valueOf`, `Double.toString`, `Float.toString`, `Date.toString`."""
+"""Java's texts of values: `toString` of numbers, dates, containers and all others."""
 
 from __future__ import annotations
 

@@ -24,9 +24,7 @@ LOGICAL_NAMES: Final = frozenset({DATE.name, TIME.name, TIMESTAMP.name, DECIMAL_
 
 def decimal_schema(scale: int) -> Schema:
     """The schema of decimals with so many digits behind the point."""
-    return Schema(
-        SchemaType.BYTES, name=DECIMAL_NAME, version=1, parameters={"scale": str(scale)}
-    )
+    return Schema(SchemaType.BYTES, name=DECIMAL_NAME, version=1, parameters={"scale": str(scale)})
 
 
 def optional_logical(schema: Schema) -> Schema:

@@ -59,7 +59,7 @@ class Schema:
     name: str | None = None
     version: int | None = None
     doc: str | None = None
-    parameters: Mapping[str, str] | None = None
+    parameters: Mapping[str, str] | None = field(default=None, repr=False)
     struct_fields: tuple[SchemaField, ...] = ()
     key_schema: Schema | None = None
     value_schema: Schema | None = None

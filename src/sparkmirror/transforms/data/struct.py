@@ -98,9 +98,7 @@ def validate_value(name: str | None, schema: Schema, value: ConnectValue) -> Non
         )
     if isinstance(value, Struct):
         if value.schema is not schema and value.schema != schema:
-            raise data_exception(
-                f'Struct schemas do not match for field: "{_null_safe(name)}"'
-            )
+            raise data_exception(f'Struct schemas do not match for field: "{_null_safe(name)}"')
     elif isinstance(value, list):
         for item in value:
             _validate_item("array item", schema.value_schema, item)
@@ -116,8 +114,10 @@ def _validate_item(name: str, schema: Schema | None, value: ConnectValue) -> Non
 
 
 def _described(schema: Schema) -> str:
-    return f'type {schema.type.name}' if schema.name is None else (
-        f'"{schema.name}" with type {schema.type.name}'
+    return (
+        f"type {schema.type.name}"
+        if schema.name is None
+        else (f'"{schema.name}" with type {schema.type.name}')
     )
 
 

@@ -8,9 +8,7 @@ MONTHS: Final = (
     *("January", "February", "March", "April", "May", "June", "July"),
     *("August", "September", "October", "November", "December"),
 )
-WEEKDAYS: Final = (
-    *("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"),
-)
+WEEKDAYS: Final = (*("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"),)
 ERAS: Final = ("BC", "AD")
 AM_PM: Final = ("AM", "PM")
 

@@ -16,7 +16,7 @@ from sparkmirror.transforms.dates.date_names import (
     ZONE_HOURS,
     short,
 )
-from sparkmirror.transforms.dates.date_pattern import LiteralText, PatternLetter
+from sparkmirror.transforms.dates.date_pattern import LiteralText, PatternField
 from sparkmirror.transforms.dates.gregorian_calendar import (
     MS_PER_DAY,
     calendar_day,
@@ -38,7 +38,7 @@ _CENTURY_YEARS: Final = 80
 
 
 def parse_date(
-    elements: Sequence[PatternLetter | LiteralText], text: str, zone: tzinfo, now_ms: int
+    elements: Sequence[PatternField | LiteralText], text: str, zone: tzinfo, now_ms: int
 ) -> int:
     """The time that a text names. Raises ParseException."""
     parser = _DateParser(text, now_ms)
@@ -47,7 +47,7 @@ def parse_date(
         read = (
             parser.read_literal(element.text)
             if isinstance(element, LiteralText)
-            else parser.read_letter(element, abuts=isinstance(follower, PatternLetter))
+            else parser.read_field(element, abuts=isinstance(follower, PatternField))
         )
         if not read:
             raise parse_exception(f'Unparseable date: "{text}"')
@@ -69,7 +69,7 @@ class _DateParser:
         self._position += len(literal)
         return found
 
-    def read_letter(self, element: PatternLetter, *, abuts: bool) -> bool:
+    def read_field(self, element: PatternField, *, abuts: bool) -> bool:
         """Read one field. Return whether it is there. `abuts`: another field follows at once."""
         while self._text[self._position : self._position + 1] in (" ", "\t"):
             self._position += 1

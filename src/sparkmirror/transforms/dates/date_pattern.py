@@ -7,12 +7,12 @@ from typing import Final
 
 from sparkmirror.transforms.data.java_exceptions import illegal_argument
 
-_LETTERS: Final = frozenset("GyMdkHmsSEDFwWahKzZYuXL")
+_PATTERN_CHARACTERS: Final = frozenset("GyMdkHmsSEDFwWahKzZYuXL")
 _MAX_ISO_ZONE: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class PatternLetter:
+class PatternField:
     """A letter of a pattern, and how often it is repeated."""
 
     letter: str
@@ -26,9 +26,9 @@ class LiteralText:
     text: str
 
 
-def parse_pattern(pattern: str) -> tuple[PatternLetter | LiteralText, ...]:
+def parse_pattern(pattern: str) -> tuple[PatternField | LiteralText, ...]:
     """The elements of a pattern. Raises IllegalArgumentException in Java's words."""
-    elements: list[PatternLetter | LiteralText] = []
+    elements: list[PatternField | LiteralText] = []
     position = 0
     while position < len(pattern):
         char = pattern[position]
@@ -39,7 +39,7 @@ def parse_pattern(pattern: str) -> tuple[PatternLetter | LiteralText, ...]:
             end = position
             while end < len(pattern) and pattern[end] == char:
                 end += 1
-            elements.append(_letter(char, end - position))
+            elements.append(_field(char, end - position))
             position = end
         else:
             elements.append(LiteralText(char))
@@ -47,12 +47,12 @@ def parse_pattern(pattern: str) -> tuple[PatternLetter | LiteralText, ...]:
     return tuple(elements)
 
 
-def _letter(letter: str, count: int) -> PatternLetter:
-    if letter not in _LETTERS:
+def _field(letter: str, count: int) -> PatternField:
+    if letter not in _PATTERN_CHARACTERS:
         raise illegal_argument(f"Illegal pattern character '{letter}'")
     if letter == "X" and count > _MAX_ISO_ZONE:
         raise illegal_argument(f"invalid ISO 8601 format: length={count}")
-    return PatternLetter(letter, count)
+    return PatternField(letter, count)
 
 
 def _quoted(pattern: str, start: int) -> tuple[str, int]:

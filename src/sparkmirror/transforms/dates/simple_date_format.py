@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, tzinfo
-from typing import Final
+from typing import Final, NamedTuple
 
 from sparkmirror.transforms.dates.date_names import AM_PM, ERAS, MONTHS, WEEKDAYS, short
 from sparkmirror.transforms.dates.date_parser import parse_date
-from sparkmirror.transforms.dates.date_pattern import LiteralText, PatternLetter, parse_pattern
+from sparkmirror.transforms.dates.date_pattern import LiteralText, PatternField, parse_pattern
 from sparkmirror.transforms.dates.gregorian_calendar import (
     MS_PER_DAY,
     CalendarDay,
@@ -18,7 +18,7 @@ from sparkmirror.transforms.dates.gregorian_calendar import (
 )
 
 _MS_PER_UNIT: Final = {"S": 1, "s": 1000, "m": 60_000, "H": 3_600_000}
-_UNIT_OF_LETTER: Final = {"S": "S", "s": "s", "m": "m", **dict.fromkeys("HkKha", "H")}
+_UNIT_OF: Final = {"S": "S", "s": "s", "m": "m", **dict.fromkeys("HkKha", "H")}
 
 
 class SimpleDateFormat:
@@ -40,8 +40,8 @@ class SimpleDateFormat:
         """The text of a time."""
         local_ms = time_ms + offset_ms(self.zone, time_ms)
         epoch_day, ms_of_day = divmod(local_ms, MS_PER_DAY)
-        day = calendar_day(epoch_day)
-        return "".join(form(day, ms_of_day, time_ms) for form in self._formatters)
+        moment = _Moment(calendar_day(epoch_day), ms_of_day, time_ms)
+        return "".join(part if isinstance(part, str) else part(moment) for part in self._formatters)
 
     def parse(self, text: str) -> int:
         """The time that a text names. Ignores what follows it. Raises ParseException."""
@@ -49,23 +49,30 @@ class SimpleDateFormat:
 
     def smallest_unit_ms(self) -> int:
         """The length of the smallest unit in the text: within it, in UTC, the text is the same."""
-        letters = [each.letter for each in self._elements if isinstance(each, PatternLetter)]
-        units = [_MS_PER_UNIT[_UNIT_OF_LETTER[one]] for one in letters if one in _UNIT_OF_LETTER]
+        letters = [each.letter for each in self._elements if isinstance(each, PatternField)]
+        units = [_MS_PER_UNIT[_UNIT_OF[one]] for one in letters if one in _UNIT_OF]
         return min(units, default=MS_PER_DAY)
 
 
-_Formatter = Callable[[CalendarDay, int, int], str]
-"""Takes the local day, the milliseconds of that day, and the time in UTC."""
+class _Moment(NamedTuple):
+    """A time: its day and its milliseconds of the day in the zone, and itself in UTC."""
+
+    day: CalendarDay
+    ms: int
+    time_ms: int
 
 
-def _formatter(element: PatternLetter | LiteralText, zone: tzinfo) -> _Formatter:
+_Formatter = Callable[[_Moment], str]
+
+
+def _formatter(element: PatternField | LiteralText, zone: tzinfo) -> _Formatter | str:
+    """The formatter of a letter; literal text is its own."""
     if isinstance(element, LiteralText):
-        text = element.text
-        return lambda day, ms, time: text
+        return element.text
     letter, count = element.letter, element.count
     if letter in _NUMBERS:
         number = _NUMBERS[letter]
-        return lambda day, ms, time: str(number(day, ms)).zfill(count)
+        return lambda moment: str(number(moment)).zfill(count)
     if letter in "yY":
         return _year_formatter(letter, count)
     if letter in "zZX":
@@ -73,26 +80,26 @@ def _formatter(element: PatternLetter | LiteralText, zone: tzinfo) -> _Formatter
     if letter in "ML":
         return _month_formatter(count)
     if letter == "E":
-        return lambda day, ms, time: _name(WEEKDAYS[day.weekday], count)
+        return lambda moment: _name(WEEKDAYS[moment.day.weekday], count)
     if letter == "G":
-        return lambda day, ms, time: ERAS[day.year > 0]
-    return lambda day, ms, time: AM_PM[ms >= MS_PER_DAY // 2]
+        return lambda moment: ERAS[moment.day.year > 0]
+    return lambda moment: AM_PM[moment.ms >= MS_PER_DAY // 2]
 
 
-_NUMBERS: Final[dict[str, Callable[[CalendarDay, int], int]]] = {
-    "d": lambda day, ms: day.day,
-    "D": lambda day, ms: day.day_of_year,
-    "F": lambda day, ms: (day.day - 1) // 7 + 1,
-    "w": lambda day, ms: day.week_of_year,
-    "W": lambda day, ms: day.week_of_month,
-    "u": lambda day, ms: (day.weekday - 1) % 7 + 1,
-    "H": lambda day, ms: ms // 3_600_000,
-    "k": lambda day, ms: ms // 3_600_000 or 24,
-    "K": lambda day, ms: ms // 3_600_000 % 12,
-    "h": lambda day, ms: ms // 3_600_000 % 12 or 12,
-    "m": lambda day, ms: ms // 60_000 % 60,
-    "s": lambda day, ms: ms // 1000 % 60,
-    "S": lambda day, ms: ms % 1000,
+_NUMBERS: Final[dict[str, Callable[[_Moment], int]]] = {
+    "d": lambda moment: moment.day.day,
+    "D": lambda moment: moment.day.day_of_year,
+    "F": lambda moment: (moment.day.day - 1) // 7 + 1,
+    "w": lambda moment: moment.day.week_of_year,
+    "W": lambda moment: moment.day.week_of_month,
+    "u": lambda moment: (moment.day.weekday - 1) % 7 + 1,
+    "H": lambda moment: moment.ms // 3_600_000,
+    "k": lambda moment: moment.ms // 3_600_000 or 24,
+    "K": lambda moment: moment.ms // 3_600_000 % 12,
+    "h": lambda moment: moment.ms // 3_600_000 % 12 or 12,
+    "m": lambda moment: moment.ms // 60_000 % 60,
+    "s": lambda moment: moment.ms // 1000 % 60,
+    "S": lambda moment: moment.ms % 1000,
 }
 
 
@@ -101,8 +108,8 @@ def _name(name: str, count: int) -> str:
 
 
 def _year_formatter(letter: str, count: int) -> _Formatter:
-    def year_text(day: CalendarDay, ms: int, time: int) -> str:
-        year = day.year if letter == "y" else day.week_year
+    def year_text(moment: _Moment) -> str:
+        year = moment.day.year if letter == "y" else moment.day.week_year
         of_era = year if year > 0 else 1 - year
         return str(of_era % 100).zfill(2) if count == 2 else str(of_era).zfill(count)
 
@@ -111,16 +118,16 @@ def _year_formatter(letter: str, count: int) -> _Formatter:
 
 def _month_formatter(count: int) -> _Formatter:
     if count >= 3:
-        return lambda day, ms, time: _name(MONTHS[day.month - 1], count)
-    return lambda day, ms, time: str(day.month).zfill(count)
+        return lambda moment: _name(MONTHS[moment.day.month - 1], count)
+    return lambda moment: str(moment.day.month).zfill(count)
 
 
 def _zone_formatter(letter: str, count: int, zone: tzinfo) -> _Formatter:
     if letter == "z":
-        return lambda day, ms, time: _zone_name(zone, time, count)
+        return lambda moment: _zone_name(zone, moment.time_ms, count)
 
-    def offset_text(day: CalendarDay, ms: int, time: int) -> str:
-        minutes = offset_ms(zone, time) // 60_000
+    def offset_text(moment: _Moment) -> str:
+        minutes = offset_ms(zone, moment.time_ms) // 60_000
         if letter == "X" and not minutes:
             return "Z"
         hours, rest = divmod(abs(minutes), 60)

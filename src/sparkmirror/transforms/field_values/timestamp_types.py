@@ -35,9 +35,7 @@ def timestamp_type_from_schema(schema: Schema) -> str:
         return "string"
     if schema.type is SchemaType.INT64:
         return "unix"
-    raise connect_exception(
-        f"Schema {schema} does not correspond to a known timestamp type format"
-    )
+    raise connect_exception(f"Schema {schema} does not correspond to a known timestamp type format")
 
 
 def timestamp_type_of_value(value: ConnectValue) -> str:

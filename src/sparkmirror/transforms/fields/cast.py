@@ -12,8 +12,8 @@ from sparkmirror.transforms.data.schema_cache import SchemaCache
 from sparkmirror.transforms.data.struct import Struct
 from sparkmirror.transforms.field_values.cast_spec import WHOLE, parse_cast_spec
 from sparkmirror.transforms.field_values.cast_value import cast_value_to_type
-from sparkmirror.transforms.fields.field_transformation import FieldTransformation
 from sparkmirror.transforms.field_values.requirements import require_map, require_struct
+from sparkmirror.transforms.fields.field_transformation import FieldTransformation
 from sparkmirror.transforms.record import ConnectRecord
 from sparkmirror.transforms.transformation import RecordPart
 
@@ -54,8 +54,7 @@ class Cast(FieldTransformation):
             return self._cast(None, value, self._whole)
         fields = require_map(value, _PURPOSE)
         casts = {
-            name: self._cast(None, fields.get(name), target)
-            for name, target in self._casts.items()
+            name: self._cast(None, fields.get(name), target) for name, target in self._casts.items()
         }
         return fields | casts
 

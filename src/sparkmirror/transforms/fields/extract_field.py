@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from sparkmirror.transforms.data.java_exceptions import illegal_argument
-from sparkmirror.transforms.fields.field_transformation import FieldTransformation
 from sparkmirror.transforms.field_values.requirements import (
     require_map_or_null,
     require_struct_or_null,
 )
 from sparkmirror.transforms.field_values.single_field_path import SingleFieldPath
+from sparkmirror.transforms.fields.field_transformation import FieldTransformation
 from sparkmirror.transforms.record import ConnectRecord
 from sparkmirror.transforms.transformation import RecordPart
 
@@ -44,7 +44,5 @@ class ExtractField(FieldTransformation):
             raise illegal_argument(f"Unknown field: {self._field}")
         if struct is None:
             return self._new_record(record, field.schema, None)
-        found = self._path.value_from_struct(
-            struct, with_default=self._replace_null_with_default
-        )
+        found = self._path.value_from_struct(struct, with_default=self._replace_null_with_default)
         return self._new_record(record, field.schema, found)

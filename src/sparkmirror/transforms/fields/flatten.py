@@ -12,8 +12,8 @@ from sparkmirror.transforms.data.java_values import ConnectValue, class_name
 from sparkmirror.transforms.data.schema import Schema, SchemaType, schema_type, struct_schema
 from sparkmirror.transforms.data.schema_cache import SchemaCache
 from sparkmirror.transforms.data.struct import Struct
-from sparkmirror.transforms.fields.field_transformation import FieldTransformation
 from sparkmirror.transforms.field_values.requirements import require_map, require_struct
+from sparkmirror.transforms.fields.field_transformation import FieldTransformation
 from sparkmirror.transforms.record import ConnectRecord
 from sparkmirror.transforms.transformation import RecordPart
 
@@ -42,7 +42,9 @@ class Flatten(FieldTransformation):
         struct = require_struct(value, _PURPOSE)
         updated = self._updated.get(schema)
         result = Struct(updated)
-        for field, item in zip(updated.fields, self._leaf_values(struct.schema, struct), strict=True):
+        for field, item in zip(
+            updated.fields, self._leaf_values(struct.schema, struct), strict=True
+        ):
             result.put(field, item)
         return self._new_record(record, updated, result)
 

@@ -9,8 +9,8 @@ from sparkmirror.transforms.data.java_values import ConnectValue
 from sparkmirror.transforms.data.schema import Schema, struct_schema
 from sparkmirror.transforms.data.schema_cache import SchemaCache
 from sparkmirror.transforms.data.struct import Struct
-from sparkmirror.transforms.fields.field_transformation import FieldTransformation
 from sparkmirror.transforms.field_values.requirements import require_map, require_struct
+from sparkmirror.transforms.fields.field_transformation import FieldTransformation
 from sparkmirror.transforms.record import ConnectHeader, ConnectRecord
 from sparkmirror.transforms.transformation import RecordPart
 

@@ -7,11 +7,18 @@ from dataclasses import dataclass
 from sparkmirror.transforms.data.java_exceptions import config_exception, data_exception
 from sparkmirror.transforms.data.java_values import ConnectValue, Date, Integer
 from sparkmirror.transforms.data.logical_types import TIMESTAMP
-from sparkmirror.transforms.data.schema import INT32, INT64, STRING, Schema, optional_if, struct_schema
+from sparkmirror.transforms.data.schema import (
+    INT32,
+    INT64,
+    STRING,
+    Schema,
+    optional_if,
+    struct_schema,
+)
 from sparkmirror.transforms.data.schema_cache import SchemaCache
 from sparkmirror.transforms.data.struct import Struct
-from sparkmirror.transforms.fields.field_transformation import FieldTransformation
 from sparkmirror.transforms.field_values.requirements import require_map, require_struct
+from sparkmirror.transforms.fields.field_transformation import FieldTransformation
 from sparkmirror.transforms.record import ConnectRecord
 from sparkmirror.transforms.transformation import RecordPart
 
@@ -20,7 +27,7 @@ _PURPOSE = "field insertion"
 
 @dataclass(frozen=True, slots=True)
 class InsertionSpec:
-    """The name of a new field, and whether its schema is optional (`?`, the default) or not (`!`)."""
+    """The name of a new field. Its schema is optional (`?`, the default) or required (`!`)."""
 
     name: str
     optional: bool
@@ -90,7 +97,7 @@ class InsertField(FieldTransformation):
         schema = self._operating_schema(record)
         if schema is None:
             fields = dict(require_map(value, _PURPOSE))
-            fields.update(self._inserted(record, record.timestamp))
+            fields |= self._inserted(record, record.timestamp)
             return self._new_record(record, None, fields)
         struct = require_struct(value, _PURPOSE)
         updated = self._updated.get(schema)
@@ -99,8 +106,7 @@ class InsertField(FieldTransformation):
             result.put_by_name(field.name, self._field_value(struct, field))
         time = None if record.timestamp is None else Date(record.timestamp)
         for name, item in self._inserted(record, time).items():
-            if item is not None:
-                result.put_by_name(name, item)
+            result.put_by_name(name, item)
         return self._new_record(record, updated, result)
 
     def _inserted(self, record: ConnectRecord, time: ConnectValue) -> dict[str, ConnectValue]:
@@ -114,7 +120,7 @@ class InsertField(FieldTransformation):
                 f"Only SinkRecord supported for [{_PURPOSE}], found: "
                 "org.apache.kafka.connect.source.SourceRecord"
             )
-        if self._timestamp is not None:
+        if self._timestamp is not None and time is not None:
             inserted[self._timestamp.name] = time
         if self._static is not None:
             inserted[self._static.name] = self._static_value

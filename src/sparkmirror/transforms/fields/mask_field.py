@@ -25,8 +25,8 @@ from sparkmirror.transforms.data.java_values import (
     wrap,
 )
 from sparkmirror.transforms.data.struct import Struct
-from sparkmirror.transforms.fields.field_transformation import FieldTransformation
 from sparkmirror.transforms.field_values.requirements import require_map, require_struct
+from sparkmirror.transforms.fields.field_transformation import FieldTransformation
 from sparkmirror.transforms.record import ConnectRecord
 from sparkmirror.transforms.transformation import RecordPart
 

@@ -9,8 +9,8 @@ from sparkmirror.transforms.data.java_values import ConnectValue
 from sparkmirror.transforms.data.schema import Schema, struct_schema
 from sparkmirror.transforms.data.schema_cache import SchemaCache
 from sparkmirror.transforms.data.struct import Struct
-from sparkmirror.transforms.fields.field_transformation import FieldTransformation
 from sparkmirror.transforms.field_values.requirements import require_map, require_struct
+from sparkmirror.transforms.fields.field_transformation import FieldTransformation
 from sparkmirror.transforms.record import ConnectRecord
 from sparkmirror.transforms.transformation import RecordPart
 
@@ -33,7 +33,7 @@ class ReplaceField(FieldTransformation):
         self._exclude = frozenset(exclude)
         self._include = frozenset(include)
         pairs = [pair.split(":") for pair in renames]
-        self._renames = {old: new for old, new in pairs}
+        self._renames = dict(pairs)
         self._old_names = {new: old for old, new in pairs}
         self._updated = SchemaCache(self._updated_schema)
 
@@ -57,9 +57,7 @@ class ReplaceField(FieldTransformation):
 
     def _replaced(self, fields: dict[str, ConnectValue]) -> dict[str, ConnectValue]:
         names = hash_map_order(fields) if self._renames else fields
-        return {
-            self._renames.get(name, name): fields[name] for name in names if self._keeps(name)
-        }
+        return {self._renames.get(name, name): fields[name] for name in names if self._keeps(name)}
 
     def _keeps(self, name: str) -> bool:
         return name not in self._exclude and (not self._include or name in self._include)

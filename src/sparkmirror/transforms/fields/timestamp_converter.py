@@ -12,7 +12,6 @@ from sparkmirror.transforms.data.schema import Schema, optional_if, struct_schem
 from sparkmirror.transforms.data.schema_cache import SchemaCache
 from sparkmirror.transforms.data.struct import Struct
 from sparkmirror.transforms.dates.simple_date_format import SimpleDateFormat
-from sparkmirror.transforms.fields.field_transformation import FieldTransformation
 from sparkmirror.transforms.field_values.requirements import require_map, require_struct_or_null
 from sparkmirror.transforms.field_values.timestamp_types import (
     TYPE_SCHEMAS,
@@ -20,6 +19,7 @@ from sparkmirror.transforms.field_values.timestamp_types import (
     timestamp_type_from_schema,
     timestamp_type_of_value,
 )
+from sparkmirror.transforms.fields.field_transformation import FieldTransformation
 from sparkmirror.transforms.record import ConnectRecord
 from sparkmirror.transforms.transformation import RecordPart
 
@@ -83,9 +83,7 @@ class TimestampConverter(FieldTransformation):
         if value is None:
             return None
         found = timestamp_type_of_value(value) if found_type is None else found_type
-        return self._translator.to_type(
-            self._translator.to_raw(value, found), self._target_type
-        )
+        return self._translator.to_type(self._translator.to_raw(value, found), self._target_type)
 
     def _type_schema(self, schema: Schema) -> Schema:
         return optional_if(TYPE_SCHEMAS[self._target_type], schema.optional)
@@ -95,9 +93,7 @@ class TimestampConverter(FieldTransformation):
             (
                 (
                     field.name,
-                    self._type_schema(field.schema)
-                    if field.name == self._field
-                    else field.schema,
+                    self._type_schema(field.schema) if field.name == self._field else field.schema,
                 )
                 for field in schema.fields
             ),

@@ -41,7 +41,9 @@ class ValueToKey:
             old = _existing_field(value.schema, field.name)
             struct.put(
                 field,
-                value.get(old) if self._replace_null_with_default else value.get_without_default(old),
+                value.get(old)
+                if self._replace_null_with_default
+                else value.get_without_default(old),
             )
         return record._replace(key_schema=key_schema, key=struct)
 

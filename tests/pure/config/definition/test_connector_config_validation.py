@@ -121,7 +121,7 @@ def test_a_class_of_another_type_is_not_accepted_as_a_transformation() -> None:
     predicate = "org.apache.kafka.connect.transforms.predicates.RecordIsTombstone"
     found = errors(config(SOURCE_CONNECTOR, transforms="x", transforms_x_type=predicate))
     assert found["transforms.x.type"] == [
-        f"Invalid value {predicate} for configuration transforms.x.type: Not a Transformation"
+        f"Class class {predicate} does not implement the Transformation interface"
     ]
 
 
@@ -143,7 +143,7 @@ def test_an_undefined_predicate_and_a_negation_without_predicate_are_faults() ->
     )
     assert errors(props) == {
         "transforms.f.predicate": ["Predicate 'gone' is not defined; add it to predicates."],
-        "transforms.g.negate": [
+        "transforms.g.type": [
             (
                 "Config 'transforms.g.negate' was provided but there is no config "
                 "'transforms.g.predicate' defining a predicate to be negated."
