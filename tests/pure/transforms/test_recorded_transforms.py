@@ -152,7 +152,7 @@ def shown_record(record: KafkaRecord, converters: dict[str, str]) -> dict[str, A
 
 
 def shown_error(error: TransformError) -> dict[str, Any]:
-    shown = {"class": error.java_class, "message": without_identity(str(error))}
+    shown: dict[str, Any] = {"class": error.java_class, "message": without_identity(str(error))}
     if error.java_cause is not None:
         shown["cause"] = shown_error(error.java_cause)
     return comparable_error(shown)

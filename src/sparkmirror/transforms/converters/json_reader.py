@@ -17,22 +17,33 @@ from sparkmirror.transforms.data.java_exceptions import data_exception
 from sparkmirror.transforms.data.java_values import wrap
 
 _BLANKS: Final = " \t\r\n"
-_UNUSUAL_NUMBER: Final = re.compile(rb"-0|\d{19}")
-"""What may be a negative zero, or a number of more than 64 bits."""
+_UNUSUAL_NUMBER: Final = re.compile(rb"-0|\d{19}|[eE][+-]?\d{10}")
+"""What may be a negative zero, a number of more than 64 bits, or an exponent of more than 32."""
+_MAX_EXPONENT: Final = (1 << 31) - 1
 _STRING_OR_ZEROS: Final = re.compile(r'("(?:[^"\\]|\\.)*")|(?<![\w.+-])(-?)0+(?=\d)', re.DOTALL)
+
+
+_IDENTIFIER: Final = re.compile(r"[\w$]")
 
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"Non-standard token '{name}'")
 
 
+def _decimal(text: str) -> Decimal:
+    exponent = text.lower().partition("e")[2]
+    if len(exponent) > 9 and abs(int(exponent)) > _MAX_EXPONENT:
+        raise ValueError(f"Exponent of {text} is too large")
+    return Decimal(text)
+
+
 _PLAIN: Final = json.JSONDecoder(parse_constant=_refuse_constant)
 _UNUSUAL: Final = json.JSONDecoder(
     parse_constant=_refuse_constant,
     parse_int=lambda text: wrap(int(text), 64),
-    parse_float=lambda text: float(text) + 0.0,
+    parse_float=lambda text: float(_decimal(text)) + 0.0,
 )
-_EXACT: Final = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=Decimal)
+_EXACT: Final = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_decimal)
 
 
 def read_json(data: bytes) -> Any:
@@ -64,9 +75,10 @@ def _read(data: bytes, decoder: json.JSONDecoder) -> Any:
 
 def _first_value(decoder: json.JSONDecoder, text: str, start: int) -> Any:
     value, end = decoder.raw_decode(text, start)
-    closes_itself = isinstance(value, dict | list | str)
-    if not closes_itself and end < len(text) and text[end] not in _BLANKS:
-        raise ValueError(f"Unexpected character '{text[end]}': expected a blank")
+    if end < len(text) and not isinstance(value, dict | list | str):
+        is_literal = value is None or isinstance(value, bool)
+        if _IDENTIFIER.match(text[end]) if is_literal else text[end] not in _BLANKS:
+            raise ValueError(f"Unexpected character '{text[end]}' behind the document")
     return value
 
 

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from sparkmirror.transforms.data.java_exceptions import data_exception
+from sparkmirror.errors import TransformError
+from sparkmirror.transforms.data.java_exceptions import data_exception, schema_builder_exception
 from sparkmirror.transforms.data.java_values import ConnectValue
 from sparkmirror.transforms.data.schema import Schema, SchemaType, struct_schema
+from sparkmirror.transforms.data.struct import validate_value
 
 _NAMES: Final = {
     SchemaType.BOOLEAN: "boolean",
@@ -49,7 +51,15 @@ def as_connect_schema(node: Any, to_connect: ToConnect) -> Schema | None:
         parameters=_parameters(parameters) if isinstance(parameters, dict) else None,
     )
     default = node.get("default")
-    return schema if default is None else replace(schema, default=to_connect(schema, default))
+    return schema if default is None else _with_default(schema, to_connect(schema, default))
+
+
+def _with_default(schema: Schema, default: ConnectValue) -> Schema:
+    try:
+        validate_value("default", schema, default)
+    except TransformError as error:
+        raise schema_builder_exception("Invalid default value", error) from error
+    return replace(schema, default=default)
 
 
 def _of_type(node: dict[str, Any], to_connect: ToConnect) -> Schema:

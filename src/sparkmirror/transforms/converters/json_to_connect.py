@@ -8,7 +8,9 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final
 
+from sparkmirror.errors import TransformError
 from sparkmirror.transforms.data.java_exceptions import data_exception
+from sparkmirror.transforms.data.java_numbers import low_bits
 from sparkmirror.transforms.data.java_values import (
     Byte,
     ConnectValue,
@@ -76,7 +78,7 @@ def _is_number(node: Any) -> bool:
 
 def _integer(node: Any, bits: int) -> int:
     """The lowest bits of a number; zero for anything else, as Jackson answers."""
-    return wrap(int(node), bits) if _is_number(node) else 0
+    return low_bits(node, bits) if _is_number(node) else 0
 
 
 def _double(node: Any) -> float:
@@ -187,7 +189,7 @@ def _decimal(schema: Schema, node: Any) -> Decimal:
         )
     try:
         return decimal_from_bytes(schema, base64.b64decode(node, validate=True))
-    except binascii.Error as error:
+    except (binascii.Error, TransformError) as error:
         raise data_exception("Invalid bytes for Decimal field") from error
 
 

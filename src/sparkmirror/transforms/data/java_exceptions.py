@@ -22,9 +22,9 @@ def connect_exception(message: str, cause: TransformError | None = None) -> Tran
     return TransformError(CONNECT_EXCEPTION, message, cause)
 
 
-def schema_builder_exception(message: str) -> TransformError:
+def schema_builder_exception(message: str, cause: TransformError | None = None) -> TransformError:
     """Connect's SchemaBuilderException: the schema cannot be built."""
-    return TransformError(f"{_CONNECT}.SchemaBuilderException", message)
+    return TransformError(f"{_CONNECT}.SchemaBuilderException", message, cause)
 
 
 def config_exception(message: str) -> TransformError:

@@ -84,14 +84,24 @@ def to_long(value: ConnectValue) -> int:
     """The 64 bits of a number, as Java's `Number.longValue`: decimals lose their fraction."""
     if isinstance(value, float):
         return 0 if math.isnan(value) else saturate(_truncated(value), 64)
-    return wrap(int(value), 64)
+    return low_bits(value, 64)
 
 
 def to_int(value: ConnectValue) -> int:
     """The 32 bits of a number, as Java's `Number.intValue`."""
     if isinstance(value, float):
         return 0 if math.isnan(value) else saturate(_truncated(value), 32)
-    return wrap(int(value), 32)
+    return low_bits(value, 32)
+
+
+def low_bits(number: int | Decimal, bits: int) -> int:
+    """The lowest bits of a number without its fraction. Large exponents cost nothing."""
+    if isinstance(number, Decimal):
+        exponent = int(number.as_tuple().exponent)
+        # So many zeros at the end of a number are zeros in its bits, too.
+        if exponent >= bits or number.adjusted() < 0:
+            return 0
+    return wrap(int(number), bits)
 
 
 def _truncated(value: float) -> int:
@@ -100,7 +110,7 @@ def _truncated(value: float) -> int:
 
 def long_from_text(text: str) -> int:
     """The number in a text, as Connect's `Values.convertToLong` reads it: it wraps around."""
-    return wrap(int(_decimal_from_text(text)), 64)
+    return low_bits(_decimal_from_text(text), 64)
 
 
 def double_from_text(text: str) -> float:

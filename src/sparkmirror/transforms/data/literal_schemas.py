@@ -4,28 +4,25 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from sparkmirror.transforms.data.java_exceptions import data_exception
 from sparkmirror.transforms.data.java_values import (
     Byte,
     ConnectValue,
+    Date,
     Float,
     Integer,
     Short,
     to_float32,
     widen,
 )
-from sparkmirror.transforms.data.schema import (
-    FLOAT32,
-    FLOAT64,
-    INT8,
-    INT16,
-    INT32,
-    INT64,
-    Schema,
-    SchemaType,
-)
+from sparkmirror.transforms.data.logical_types import DATE, MS_PER_DAY, TIME, TIMESTAMP
+from sparkmirror.transforms.data.schema import Schema, SchemaType
 
-_WIDTHS: Final = (INT8, INT16, INT32, INT64, FLOAT32, FLOAT64)
-"""The numbers, from the narrowest to the widest."""
+_WIDTHS: Final = (
+    *(SchemaType.INT8, SchemaType.INT16, SchemaType.INT32, SchemaType.INT64),
+    *(SchemaType.FLOAT32, SchemaType.FLOAT64),
+)
+"""The numbers, from the narrowest to the widest. Dates are numbers, too."""
 _CLASSES: Final[dict[SchemaType, Any]] = {
     SchemaType.INT8: Byte,
     SchemaType.INT16: Short,
@@ -34,6 +31,7 @@ _CLASSES: Final[dict[SchemaType, Any]] = {
     SchemaType.FLOAT32: lambda value: to_float32(float(value)),
     SchemaType.FLOAT64: lambda value: widen(value) if isinstance(value, Float) else float(value),
 }
+_UNITS_MS: Final = {DATE.name: MS_PER_DAY, TIME.name: 1, TIMESTAMP.name: 1}
 
 
 class CommonSchema:
@@ -49,24 +47,32 @@ class CommonSchema:
         """Take the schema of another item into account. Nulls have none."""
         if latest is None or self._mixed:
             return
-        if self.schema is None:
-            self.schema = latest
-            return
-        self.schema = _common(self.schema, latest)
+        self.schema = latest if self.schema is None else _common(self.schema, latest)
         self._mixed = self.schema is None
 
 
-def _common(one: Schema, other: Schema) -> Schema | None:
-    if one == other:
-        return one
-    if one in _WIDTHS and other in _WIDTHS:
-        return _WIDTHS[max(_WIDTHS.index(one), _WIDTHS.index(other))]
+def _common(previous: Schema, latest: Schema) -> Schema | None:
+    """The latest of two schemas of the same type, the wider one of two numbers."""
+    if previous.type is latest.type:
+        return latest
+    if previous.type in _WIDTHS and latest.type in _WIDTHS:
+        is_wider = _WIDTHS.index(latest.type) > _WIDTHS.index(previous.type)
+        return latest if is_wider else previous
     return None
 
 
 def align(schema: Schema | None, value: ConnectValue) -> ConnectValue:
-    """The value as the schema's type of number; other values as they are."""
-    if schema is None or value is None or schema.name is not None:
+    """The value as the schema's type of number or date; other values as they are.
+
+    Raises DataException for null, and for a date among other numbers.
+    """
+    if schema is None:
         return value
+    if value is None:
+        raise data_exception("A list or map with a common schema has no nulls")
+    if schema.name in _UNITS_MS:
+        return value if isinstance(value, Date) else Date(int(value) * _UNITS_MS[schema.name])
+    if isinstance(value, Date):
+        raise data_exception("A date is no other number")
     convert = _CLASSES.get(schema.type)
     return convert(value) if convert else value

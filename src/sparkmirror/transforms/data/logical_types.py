@@ -6,7 +6,9 @@ from dataclasses import replace
 from decimal import Context, Decimal
 from typing import Final
 
-from sparkmirror.transforms.data.java_exceptions import data_exception
+from sparkmirror.errors import TransformError
+from sparkmirror.transforms.data.java_exceptions import data_exception, number_format_exception
+from sparkmirror.transforms.data.java_numbers import parse_integer
 from sparkmirror.transforms.data.java_values import ConnectValue, Date, Integer, wrap
 from sparkmirror.transforms.data.schema import Schema, SchemaType
 
@@ -62,7 +64,12 @@ def encode_logical_type(schema: Schema, value: ConnectValue) -> ConnectValue:
 
 
 def decimal_from_bytes(schema: Schema, data: bytes) -> Decimal:
-    """The decimal whose unscaled value the bytes hold, with the scale of the schema."""
+    """The decimal whose unscaled value the bytes hold, with the scale of the schema.
+
+    Raises DataException if the schema has no scale, and NumberFormatException without bytes.
+    """
+    if not data:
+        raise number_format_exception("Zero length BigInteger")
     unscaled = Decimal(int.from_bytes(data, "big", signed=True))
     return unscaled.scaleb(-decimal_scale(schema), Context(prec=max(28, 3 * len(data) + 1)))
 
@@ -89,4 +96,7 @@ def decimal_scale(schema: Schema) -> int:
     scale = (schema.parameters or {}).get("scale")
     if scale is None:
         raise data_exception("Invalid Decimal schema: scale parameter not found.")
-    return int(scale)
+    try:
+        return parse_integer(scale, 32)
+    except TransformError as error:
+        raise data_exception("Invalid scale parameter found in Decimal schema: ", error) from error

@@ -28,12 +28,13 @@ class Struct:
 
     def put(self, field: SchemaField, value: ConnectValue) -> None:
         """Set the value of a field. Raises DataException if it does not fit the field's schema."""
-        validate_value(field.name, field.schema, value)
+        if type(value) is not _PLAIN_CLASSES.get(field.schema.type) or field.schema.name:
+            validate_value(f'field: "{field.name}"', field.schema, value)
         self._values[field.index] = value
 
     def put_by_name(self, name: str, value: ConnectValue) -> None:
         """Set the value of the field with that name."""
-        self.put(self._field(name), value)
+        self.put(self.field(name), value)
 
     def get(self, field: SchemaField) -> ConnectValue:
         """The value of a field; its default if it is null."""
@@ -58,7 +59,8 @@ class Struct:
     def __hash__(self) -> int:
         return hash(self.schema.type)
 
-    def _field(self, name: str) -> SchemaField:
+    def field(self, name: str) -> SchemaField:
+        """The field of that name. Raises DataException if there is none."""
         field = self.schema.field(name)
         if field is None:
             raise data_exception(f"{name} is not a valid field name")
@@ -81,45 +83,45 @@ _CLASSES: Final[dict[SchemaType, type[Any]]] = {
 }
 
 
-def validate_value(name: str | None, schema: Schema, value: ConnectValue) -> None:
-    """Check that a value fits a schema. Raises DataException in Java's words."""
+_PLAIN_CLASSES: Final = {
+    kind: found for kind, found in _CLASSES.items() if found not in (list, dict, Struct)
+}
+"""The classes of values that fit their schema without a further look, if that has no name."""
+
+
+def validate_value(location: str, schema: Schema, value: ConnectValue) -> None:
+    """Check that a value fits a schema. Raises DataException, which names the location."""
     if value is None:
         if not schema.optional:
             raise data_exception(
-                f'Invalid value: null used for required field: "{_null_safe(name)}", '
-                f"schema type: {schema.type.name}"
+                f"Invalid value: null used for required {location}, schema type: "
+                f"{schema.type.name}"
             )
         return
     expected = LOGICAL_CLASSES.get(schema.name or "") or _CLASSES[schema.type]
     if type(value) is not expected:
+        named = "" if schema.name is None else f' "{schema.name}"'
         raise data_exception(
-            f"Invalid Java object for schema {_described(schema)}: class {class_name(value)} "
-            f'for field: "{_null_safe(name)}"'
+            f"Invalid Java object for schema{named} with type {schema.type.name}: class "
+            f"{class_name(value)} for {location}"
         )
     if isinstance(value, Struct):
         if value.schema is not schema and value.schema != schema:
-            raise data_exception(f'Struct schemas do not match for field: "{_null_safe(name)}"')
-    elif isinstance(value, list):
-        for item in value:
-            _validate_item("array item", schema.value_schema, item)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            _validate_item("map key", schema.key_schema, key)
-            _validate_item("map value", schema.value_schema, item)
+            raise data_exception(f"Struct schemas do not match for {location}")
+    elif isinstance(value, list | dict):
+        _validate_items(location, schema, value)
 
 
-def _validate_item(name: str, schema: Schema | None, value: ConnectValue) -> None:
-    if schema is not None:
-        validate_value(name, schema, value)
-
-
-def _described(schema: Schema) -> str:
-    return (
-        f"type {schema.type.name}"
-        if schema.name is None
-        else (f'"{schema.name}" with type {schema.type.name}')
-    )
-
-
-def _null_safe(name: str | None) -> str:
-    return "null" if name is None else name
+def _validate_items(
+    location: str, schema: Schema, value: list[ConnectValue] | dict[ConnectValue, ConnectValue]
+) -> None:
+    if isinstance(value, list):
+        if schema.value_schema is not None:
+            for item in value:
+                validate_value(f"element of array {location}", schema.value_schema, item)
+        return
+    for key, item in value.items():
+        if schema.key_schema is not None:
+            validate_value(f"key of map {location}", schema.key_schema, key)
+        if schema.value_schema is not None:
+            validate_value(f"value of map {location}", schema.value_schema, item)

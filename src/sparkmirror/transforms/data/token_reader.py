@@ -1,4 +1,4 @@
-"""The tokens of a literal text: each of `[ ] { } , : "` is one, a backslash escapes the next."""
+"""The tokens of a literal text: each of `[ ] { } , : "` is one if it has no backslash."""
 
 from __future__ import annotations
 
@@ -34,14 +34,11 @@ class TokenReader:
         if text[position] in _DELIMITERS:
             self._position += 1
             return text[position]
-        token = ""
+        start = position
         while position < len(text) and text[position] not in _DELIMITERS:
-            if text[position] == "\\" and position + 1 < len(text):
-                position += 1
-            token += text[position]
-            position += 1
-        self._position = position
-        return token
+            position += 2 if text[position] == "\\" else 1
+        self._position = min(position, len(text))
+        return text[start : self._position]
 
     def next_tokens(self, count: int) -> str | None:
         """The next tokens as one text; None if there are fewer."""

@@ -91,6 +91,8 @@ class _ValueParser:
         except TransformError:
             tokens.rewind_to(start)
         token = tokens.next()
+        while not token.strip() and tokens.has_next():
+            token = tokens.next()
         if not token.strip():
             return SchemaAndValue(STRING, token)
         return self._token(token.strip(), depth)

@@ -8,6 +8,7 @@ from datetime import tzinfo
 from typing import Final
 
 from sparkmirror.transforms.data.java_exceptions import parse_exception
+from sparkmirror.transforms.dates.date_fields import resolve_date_fields
 from sparkmirror.transforms.dates.date_names import (
     AM_PM,
     ERAS,
@@ -20,9 +21,6 @@ from sparkmirror.transforms.dates.date_pattern import LiteralText, PatternField
 from sparkmirror.transforms.dates.gregorian_calendar import (
     MS_PER_DAY,
     calendar_day,
-    day_number,
-    to_utc_ms,
-    weekday_of,
 )
 
 _NAMES: Final[dict[str, tuple[str, ...]]] = {
@@ -47,15 +45,24 @@ def parse_date(
         read = (
             parser.read_literal(element.text)
             if isinstance(element, LiteralText)
-            else parser.read_field(element, abuts=isinstance(follower, PatternField))
+            else parser.read_field(element, abuts=_is_numeric(follower))
         )
         if not read:
             raise parse_exception(f'Unparseable date: "{text}"')
-    return _resolve(parser.fields, zone)
+    return resolve_date_fields(parser.fields, zone)
+
+
+def _is_numeric(element: PatternField | LiteralText | None) -> bool:
+    """Whether an element is read as a number."""
+    if not isinstance(element, PatternField) or element.letter in "zZX":
+        return False
+    if element.letter in "ML":
+        return element.count <= _NUMERIC_MONTH
+    return element.letter not in _NAMES
 
 
 class _DateParser:
-    """One pass over one text. Collects the fields by their letters."""
+    """One pass over one text. Collects the fields by their letters, the latest one last."""
 
     def __init__(self, text: str, now_ms: int) -> None:
         self._text = text
@@ -71,6 +78,7 @@ class _DateParser:
 
     def read_field(self, element: PatternField, *, abuts: bool) -> bool:
         """Read one field. Return whether it is there. `abuts`: another field follows at once."""
+        start = self._position
         while self._text[self._position : self._position + 1] in (" ", "\t"):
             self._position += 1
         if self._position >= len(self._text):
@@ -78,9 +86,10 @@ class _DateParser:
         letter, count = element.letter, element.count
         if letter in "zZX":
             return self._read_zone(letter, count)
-        if letter in _NAMES and not (letter in "ML" and count <= _NUMERIC_MONTH):
-            return self._read_name("M" if letter == "L" else letter)
-        return self._read_number("M" if letter == "L" else letter, count, abuts=abuts)
+        if not _is_numeric(element):
+            self._position = start  # Java skips blanks before numbers and zones only.
+            return self._read_name(letter)
+        return self._read_number(letter, count, abuts=abuts)
 
     def _read_name(self, letter: str) -> bool:
         rest = self._text[self._position :].lower()
@@ -94,7 +103,7 @@ class _DateParser:
             return False
         form, index = max(forms, key=lambda each: len(each[0]))
         self._position += len(form)
-        self.fields[letter] = index + 1 if letter == "M" else index
+        self._set(letter, index + 1 if letter in "ML" else index)
         return True
 
     def _read_number(self, letter: str, count: int, *, abuts: bool) -> bool:
@@ -114,8 +123,14 @@ class _DateParser:
         self._position = position
         if letter in "yY" and count <= 2 and position - start == 2 and digits_start == start:
             number = self._full_year(number)
-        self.fields[letter] = number
+        self._set(letter, number)
         return True
+
+    def _set(self, letter: str, number: int) -> None:
+        """Set a field. Letters with the same field in Java's calendar share one here."""
+        field, value = _calendar_field(letter, number)
+        self.fields.pop(field, None)  # A field that is set again counts as the latest.
+        self.fields[field] = value
 
     def _full_year(self, two_digits: int) -> int:
         """The year of two digits: within 80 years before and 20 years after now."""
@@ -158,54 +173,20 @@ class _DateParser:
         return (int(digits) if valid else -1), start + 2
 
     def _set_offset(self, minutes: int, position: int) -> bool:
-        self.fields["Z"] = minutes * _MINUTE_MS
+        self._set("Z", minutes * _MINUTE_MS)
         self._position = position
         return True
 
 
-def _resolve(fields: dict[str, int], zone: tzinfo) -> int:
-    """The time of the fields. Fields beyond their range carry over, as in a lenient calendar."""
-    local_ms = _day(fields) * MS_PER_DAY + _ms_of_day(fields)
-    if "Z" in fields:
-        return local_ms - fields["Z"]
-    return to_utc_ms(zone, local_ms)
-
-
-def _day(fields: dict[str, int]) -> int:
-    year = fields.get("y", 1970)
-    if fields.get("G") == 0:
-        year = 1 - year
-    weekday = _weekday(fields)
-    if "Y" in fields:
-        return _week_day(fields["Y"], fields.get("w", 1), weekday or 0)
-    month = fields.get("M", 1)
-    if "d" in fields:
-        return day_number(year, month, fields["d"])
-    if "D" in fields:
-        return day_number(year, 1, 1) + fields["D"] - 1
-    if "w" in fields:
-        return _week_day(year, fields["w"], weekday or 0)
-    first = day_number(year, month, 1)
-    return first if weekday is None else first + (weekday - weekday_of(first)) % 7
-
-
-def _weekday(fields: dict[str, int]) -> int | None:
-    """The weekday from Sunday = 0, of its name or of its ISO number."""
-    if "u" in fields:
-        return fields["u"] % 7
-    return fields.get("E")
-
-
-def _week_day(year: int, week: int, weekday: int) -> int:
-    first = day_number(year, 1, 1)
-    return first - weekday_of(first) + 7 * (week - 1) + weekday
-
-
-def _ms_of_day(fields: dict[str, int]) -> int:
-    if "H" in fields or "k" in fields:
-        hours = fields["H"] if "H" in fields else fields["k"] % 24
-    else:
-        half = fields["h"] % 12 if fields.get("h") == 12 else fields.get("h", fields.get("K", 0))
-        hours = half + 12 * fields.get("a", 0)
-    minutes = hours * 60 + fields.get("m", 0)
-    return (minutes * 60 + fields.get("s", 0)) * 1000 + fields.get("S", 0)
+def _calendar_field(letter: str, number: int) -> tuple[str, int]:
+    match letter:
+        case "L":
+            return "M", number
+        case "k":
+            return "H", 0 if number == 24 else number
+        case "h":
+            return "K", 0 if number == 12 else number
+        case "u":
+            return "E", number % 7 if 1 <= number <= 7 else number - 1
+        case _:
+            return letter, number

@@ -14,8 +14,11 @@ _EPOCH_JULIAN_DAY: Final = 2_440_588
 _GREGORIAN_CUTOVER: Final = -141_427
 """The day 1582-10-15."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_FIRST_YEAR_MS: Final = -62_135_596_800_000 + 2 * MS_PER_DAY
-_LAST_YEAR_MS: Final = 253_402_300_799_000 - 2 * MS_PER_DAY
+_400_YEARS_MS: Final = 146_097 * MS_PER_DAY
+_FIRST_KNOWN_MS: Final = -25_567 * MS_PER_DAY
+"""The first day of 1900."""
+_LAST_KNOWN_MS: Final = 376_200 * MS_PER_DAY
+"""A day of the year 3000; Python knows years up to 9999."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +96,13 @@ def _year_month_day(epoch_day: int) -> tuple[int, int, int]:
 
 
 def offset_ms(zone: tzinfo, time_ms: int) -> int:
-    """How far the clocks of a zone are ahead of UTC at a time."""
+    """How far the clocks of a zone are ahead of UTC at a time; before 1900, of their winters."""
     if zone is UTC:
         return 0
-    offset = _in_zone(zone, time_ms).utcoffset() or timedelta()
+    moment = _in_zone(zone, time_ms)
+    offset = moment.utcoffset() or timedelta()
+    if time_ms < _FIRST_KNOWN_MS:
+        offset -= moment.dst() or timedelta()
     return int(offset.total_seconds() * 1000)
 
 
@@ -112,6 +118,8 @@ def to_utc_ms(zone: tzinfo, local_ms: int) -> int:
 
 
 def _in_zone(zone: tzinfo, time_ms: int) -> datetime:
-    """The time in a zone; a time beyond Python's years counts as the nearest that it knows."""
-    known = max(_FIRST_YEAR_MS, min(_LAST_YEAR_MS, time_ms))
+    """The time in a zone. Before 1900 the zone counts as in 1970; rules repeat every 400 years."""
+    known = 0 if time_ms < _FIRST_KNOWN_MS else time_ms
+    if known > _LAST_KNOWN_MS:
+        known = _LAST_KNOWN_MS - _400_YEARS_MS + (known - _LAST_KNOWN_MS) % _400_YEARS_MS
     return (_EPOCH + timedelta(milliseconds=known)).astimezone(zone)

@@ -109,9 +109,11 @@ def _name(name: str, count: int) -> str:
 
 def _year_formatter(letter: str, count: int) -> _Formatter:
     def year_text(moment: _Moment) -> str:
-        year = moment.day.year if letter == "y" else moment.day.week_year
-        of_era = year if year > 0 else 1 - year
-        return str(of_era % 100).zfill(2) if count == 2 else str(of_era).zfill(count)
+        if letter == "Y":  # Weeks have no era: years before Christ are negative.
+            year, sign = abs(moment.day.week_year), "-" * (moment.day.week_year < 0)
+        else:
+            year, sign = moment.day.year if moment.day.year > 0 else 1 - moment.day.year, ""
+        return sign + (str(year % 100).zfill(2) if count == 2 else str(year).zfill(count))
 
     return year_text
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 from datetime import tzinfo
+from decimal import Decimal
 from typing import Final
 
 from sparkmirror.errors import TransformError
@@ -82,7 +83,7 @@ def _to_integer(value: ConnectValue, bits: int) -> int:
         return int(value)
     if isinstance(value, str):
         return parse_integer(value, bits)
-    if not isinstance(value, int | float):
+    if not isinstance(value, int | float | Decimal):
         raise _unexpected_type(value)
     return to_long(value) if bits == 64 else wrap(to_int(value), bits)
 
@@ -94,7 +95,7 @@ def _to_double(value: ConnectValue) -> float:
         return parse_float(value)
     if isinstance(value, Float):
         return widen(value)
-    if not isinstance(value, int | float):
+    if not isinstance(value, int | float | Decimal):
         raise _unexpected_type(value)
     return float(value)
 
@@ -102,7 +103,7 @@ def _to_double(value: ConnectValue) -> float:
 def _to_boolean(value: ConnectValue) -> bool:
     if isinstance(value, str):
         return value.lower() == "true"
-    if not isinstance(value, int | float):
+    if not isinstance(value, int | float | Decimal):
         raise _unexpected_type(value)
     return to_long(value) != 0
 

@@ -49,11 +49,12 @@ class SingleFieldPath:
 
     def value_from_map(self, fields: dict[str, ConnectValue]) -> ConnectValue:
         """The value that the path leads to; None if there is none."""
-        current: dict[str, ConnectValue] | None = fields
+        current = fields
         for step in self._steps[:-1]:
-            current = require_map_or_null(current.get(step), _PURPOSE)
-            if current is None:
+            nested = require_map_or_null(current.get(step), _PURPOSE)
+            if nested is None:
                 return None
+            current = nested
         return current.get(self._steps[-1])
 
 

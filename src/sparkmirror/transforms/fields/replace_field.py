@@ -50,9 +50,8 @@ class ReplaceField(FieldTransformation):
         updated = self._updated.get(schema)
         result = Struct(updated)
         for field in updated.fields:
-            old = schema.field(self._old_names.get(field.name, field.name))
-            if old is not None:
-                result.put(field, self._field_value(struct, old))
+            old = struct.field(self._old_names.get(field.name, field.name))
+            result.put(field, self._field_value(struct, old))
         return self._new_record(record, updated, result)
 
     def _replaced(self, fields: dict[str, ConnectValue]) -> dict[str, ConnectValue]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sparkmirror.transforms.data.java_exceptions import data_exception
+from sparkmirror.transforms.data.java_exceptions import config_exception, data_exception
 from sparkmirror.transforms.data.schema import Schema
 from sparkmirror.transforms.data.schema_cache import SchemaCache
 from sparkmirror.transforms.data.struct import Struct
@@ -25,6 +25,8 @@ class SetSchemaMetadata(FieldTransformation):
         replace_null_with_default: bool = True,
     ) -> None:
         super().__init__(part, replace_null_with_default=replace_null_with_default)
+        if schema_name is None and schema_version is None:
+            raise config_exception("Neither schema name nor version configured")
         self._schema_name = schema_name
         self._schema_version = schema_version
         self._updated = SchemaCache(self._updated_schema)
