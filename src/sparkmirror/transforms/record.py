@@ -38,3 +38,7 @@ class ConnectRecord(NamedTuple):
     value_schema: Schema | None
     value: ConnectValue
     headers: tuple[ConnectHeader, ...] = ()
+
+    def with_topic(self, topic: str) -> ConnectRecord:
+        """The record with another topic; quicker than `_replace`."""
+        return ConnectRecord(topic, *self[1:])

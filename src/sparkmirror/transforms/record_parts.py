@@ -28,6 +28,10 @@ class ChainParts:
         """Whether keys, values, times and partitions may stay closed."""
         return (self.reads | self.writes) <= _TOPIC_AND_HEADERS
 
+    def ignores(self, part: RecordPart) -> bool:
+        """Whether no stage reads or writes the part."""
+        return part not in self.reads and part not in self.writes
+
     @property
     def routes(self) -> bool:
         """Whether records may get another topic."""

@@ -4,7 +4,8 @@
                                                          ─► PRODUCER_RECORD
 
 Every record has one outcome: it is sent, dropped or failed. With `errors.tolerance=all` a record
-that fails is dropped; a timestamp that a producer refuses fails in any case, as in Java.
+that fails is dropped; a timestamp that a producer refuses fails in any case, as in Java. Data of
+some hundred levels fails; Java's limit is a thousand.
 
 A key or value that no stage reads stays as it is. So do the headers that a record comes with: no
 transformation reads the value of a header. Java reads and writes all of them; `convert_all` does
@@ -20,6 +21,7 @@ from typing import Final, TypeAlias
 from sparkmirror.errors import TransformError
 from sparkmirror.transforms.converters.converter import Converter
 from sparkmirror.transforms.converters.formats import RecordConverters
+from sparkmirror.transforms.data.java_exceptions import data_exception
 from sparkmirror.transforms.data.java_values import ConnectValue
 from sparkmirror.transforms.data.schema import Schema, SchemaType
 from sparkmirror.transforms.record import ConnectHeader, ConnectRecord, KafkaRecord
@@ -77,12 +79,14 @@ class RecordTransformer:
         tolerates_errors: bool = False,
         convert_all: bool = False,
     ) -> None:
-        reads = chain_parts(chain).reads
+        parts = chain_parts(chain)
+        reads = parts.reads
         self._chain = chain
         self._source = source
         self._target = target
         self._tolerates_errors = tolerates_errors
         self._reads_headers = convert_all
+        self._ignores_headers = not convert_all and parts.ignores(RecordPart.HEADERS)
         self._reads_key = convert_all or RecordPart.KEY in reads
         self._reads_value = convert_all or RecordPart.VALUE in reads
 
@@ -112,24 +116,38 @@ class RecordTransformer:
             if transformed is None:
                 return _FILTERED
             stage = ErrorStage.HEADER_CONVERTER
-            written_headers = tuple(
-                (name, _write(target.header, schema, data))
-                for name, schema, data in transformed.headers
-            )
+            written_headers = self._write_headers(record, transformed)
             stage = ErrorStage.KEY_CONVERTER
             written_key = _write(target.key, transformed.key_schema, transformed.key)
             stage = ErrorStage.VALUE_CONVERTER
             written_value = _write(target.value, transformed.value_schema, transformed.value)
         except TransformError as error:
-            failed = FailedRecord(stage, error)
-            return DroppedRecord(failed) if self._tolerates_errors else failed
+            return self._failed(stage, error)
+        except RecursionError:
+            return self._failed(stage, data_exception("The data is nested too deeply"))
         return _producer_record(transformed, written_key, written_value, written_headers)
 
+    def _failed(self, stage: ErrorStage, error: TransformError) -> FailedRecord | DroppedRecord:
+        failed = FailedRecord(stage, error)
+        return DroppedRecord(failed) if self._tolerates_errors else failed
+
     def _read_headers(self, record: KafkaRecord) -> tuple[ConnectHeader, ...]:
+        if self._ignores_headers:
+            return ()
         if not self._reads_headers:
             return tuple(ConnectHeader(name, UNREAD, data) for name, data in record.headers)
         read = self._source.header.to_connect_data
         return tuple(ConnectHeader(name, *read(data)) for name, data in record.headers)
+
+    def _write_headers(
+        self, record: KafkaRecord, transformed: ConnectRecord
+    ) -> tuple[tuple[str, bytes | None], ...]:
+        if self._ignores_headers:
+            return record.headers
+        converter = self._target.header
+        return tuple(
+            (name, _write(converter, schema, value)) for name, schema, value in transformed.headers
+        )
 
     def _read_key(self, record: KafkaRecord) -> tuple[Schema | None, ConnectValue]:
         if self._reads_key:

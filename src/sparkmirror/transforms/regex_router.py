@@ -29,7 +29,7 @@ class RegexRouter:
     def apply(self, record: ConnectRecord) -> ConnectRecord:
         """The record, routed."""
         topic = self._cached_route(record.topic)
-        return record if topic == record.topic else record._replace(topic=topic)
+        return record if topic == record.topic else record.with_topic(topic)
 
     def route(self, topic: str) -> str:
         """The new name of a topic. Raises TransformError for a bad replacement."""

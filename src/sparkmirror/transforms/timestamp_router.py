@@ -35,9 +35,7 @@ class TimestampRouter:
         if record.timestamp is None:
             raise data_exception(f"Timestamp missing on record: {record.topic}")
         with_topic = self._topic_format.replace("${topic}", record.topic)
-        return record._replace(
-            topic=with_topic.replace("${timestamp}", self._text(record.timestamp))
-        )
+        return record.with_topic(with_topic.replace("${timestamp}", self._text(record.timestamp)))
 
     def _text(self, timestamp: int) -> str:
         if self._date_format is None:

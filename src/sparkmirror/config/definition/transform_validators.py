@@ -20,7 +20,10 @@ class NonDuplicateList:
     """A list without empty items and without items that occur twice."""
 
     may_be_empty: bool = False
-    description: str = ""
+
+    @property
+    def description(self) -> str:
+        return "" if self.may_be_empty else "non-empty list"
 
     def validation_error(self, name: str, value: ParsedValue) -> str | None:
         if not isinstance(value, tuple):

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import json
-import marshal
 from typing import Any, Final
 
 from sparkmirror.transforms.converters.connect_to_json import to_json
-from sparkmirror.transforms.converters.json_reader import read_exact_json, read_json
-from sparkmirror.transforms.converters.json_schema import as_connect_schema, as_json_schema
+from sparkmirror.transforms.converters.json_envelope import EnvelopeReader
+from sparkmirror.transforms.converters.json_reader import read_json
+from sparkmirror.transforms.converters.json_schema import as_json_schema
 from sparkmirror.transforms.converters.json_to_connect import to_connect, without_schema
-from sparkmirror.transforms.data.java_exceptions import data_exception
 from sparkmirror.transforms.data.java_values import ConnectValue
 from sparkmirror.transforms.data.schema import NULL, Schema, SchemaAndValue
 from sparkmirror.transforms.data.schema_cache import SchemaCache
-
-_ENVELOPE: Final = {"schema", "payload"}
-_MAX_SCHEMAS: Final = 1000
-_WITHOUT_REFERENCES: Final = 2
-"""The version of marshal's format that depends on the values only, not on their identity."""
 
 
 def _write_json(node: Any) -> bytes:
@@ -61,7 +55,7 @@ class SchemaJsonConverter:
     """JsonConverter with `schemas.enable=true`."""
 
     def __init__(self) -> None:
-        self._read_schemas: dict[bytes, Schema | None] = {}
+        self._envelopes = EnvelopeReader()
         self._written_schemas = SchemaCache(
             lambda schema: _write_json(as_json_schema(schema, to_json))
         )
@@ -70,15 +64,7 @@ class SchemaJsonConverter:
         """The payload of the envelope, as its schema says."""
         if data is None:
             return NULL
-        envelope = read_exact_json(data)
-        if not isinstance(envelope, dict) or envelope.keys() != _ENVELOPE:
-            raise data_exception(
-                'JsonConverter with schemas.enable requires "schema" and "payload" fields and may '
-                "not contain additional fields. If you are trying to deserialize plain JSON data, "
-                "set schemas.enable=false in your converter configuration."
-            )
-        schema = self._schema(envelope["schema"])
-        payload = envelope["payload"]
+        schema, payload = self._envelopes.read(data)
         value = without_schema(payload) if schema is None else to_connect(schema, payload)
         return SchemaAndValue(schema, value)
 
@@ -89,20 +75,3 @@ class SchemaJsonConverter:
         written = b"null" if schema is None else self._written_schemas.get(schema)
         payload = _write_json(to_json(schema, value))
         return b'{"schema":' + written + b',"payload":' + payload + b"}"
-
-    def _schema(self, node: Any) -> Schema | None:
-        """The schema of a node. Equal nodes give the same object, so that caches know it."""
-        key = _schema_key(node)
-        if key not in self._read_schemas:
-            if len(self._read_schemas) >= _MAX_SCHEMAS:
-                self._read_schemas.clear()
-            self._read_schemas[key] = as_connect_schema(node, to_connect)
-        return self._read_schemas[key]
-
-
-def _schema_key(node: Any) -> bytes:
-    """Bytes that are the same for equal nodes, quickly made. Only defaults can be decimals."""
-    try:
-        return marshal.dumps(node, _WITHOUT_REFERENCES)
-    except ValueError:
-        return json.dumps(node, default=repr).encode()

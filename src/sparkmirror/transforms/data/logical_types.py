@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from decimal import Context, Decimal
+from decimal import Decimal
 from typing import Final
 
 from sparkmirror.errors import TransformError
@@ -70,8 +70,8 @@ def decimal_from_bytes(schema: Schema, data: bytes) -> Decimal:
     """
     if not data:
         raise number_format_exception("Zero length BigInteger")
-    unscaled = Decimal(int.from_bytes(data, "big", signed=True))
-    return unscaled.scaleb(-decimal_scale(schema), Context(prec=max(28, 3 * len(data) + 1)))
+    sign, digits, _ = Decimal(int.from_bytes(data, "big", signed=True)).as_tuple()
+    return Decimal((sign, digits, -decimal_scale(schema)))
 
 
 def decimal_to_bytes(schema: Schema, value: Decimal) -> bytes:
@@ -86,7 +86,7 @@ def decimal_to_bytes(schema: Schema, value: Decimal) -> bytes:
             f"{decimal_scale(schema)}, value has scale {-exponent}."
         )
     sign, digits, _ = value.as_tuple()
-    unscaled = int("".join(map(str, digits))) * (-1 if sign else 1)
+    unscaled = int(Decimal((sign, digits, 0)))
     size = (unscaled if unscaled >= 0 else ~unscaled).bit_length() // 8 + 1
     return unscaled.to_bytes(size, "big", signed=True)
 

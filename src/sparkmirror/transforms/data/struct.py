@@ -94,8 +94,7 @@ def validate_value(location: str, schema: Schema, value: ConnectValue) -> None:
     if value is None:
         if not schema.optional:
             raise data_exception(
-                f"Invalid value: null used for required {location}, schema type: "
-                f"{schema.type.name}"
+                f"Invalid value: null used for required {location}, schema type: {schema.type.name}"
             )
         return
     expected = LOGICAL_CLASSES.get(schema.name or "") or _CLASSES[schema.type]

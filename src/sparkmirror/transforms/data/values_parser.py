@@ -82,20 +82,27 @@ class _ValueParser:
         for literal, value in (("true", True), ("false", False)):
             if tokens.can_consume(literal):
                 return SchemaAndValue(BOOLEAN, value)
-        start = tokens.mark()
-        try:
-            if tokens.can_consume("["):
-                return self._array(_deeper(depth))
-            if tokens.can_consume("{"):
-                return self._map(_deeper(depth))
-        except TransformError:
-            tokens.rewind_to(start)
+        container = self._container(depth)
+        if container is not None:
+            return container
         token = tokens.next()
         while not token.strip() and tokens.has_next():
             token = tokens.next()
         if not token.strip():
             return SchemaAndValue(STRING, token)
         return self._token(token.strip(), depth)
+
+    def _container(self, depth: int) -> SchemaAndValue | None:
+        """The next value if it is a valid list or map."""
+        start = self._tokens.mark()
+        try:
+            if self._tokens.can_consume("["):
+                return self._array(_deeper(depth))
+            if self._tokens.can_consume("{"):
+                return self._map(_deeper(depth))
+        except TransformError:
+            self._tokens.rewind_to(start)
+        return None
 
     def _token(self, token: str, depth: int) -> SchemaAndValue:
         first_is_digit = token[0].isdecimal()
@@ -197,14 +204,14 @@ def _hashable(key: ConnectValue) -> ConnectValue:
 
 def _number(decimal: Decimal) -> SchemaAndValue:
     """The smallest type that holds a number."""
-    if decimal == decimal.to_integral_value() and abs(decimal) <= 1 << 63:
+    if decimal == decimal.to_integral_value() and decimal.copy_abs() <= 1 << 63:
         number = int(decimal)
         if -(1 << 63) <= number < 1 << 63:
             return _integer(number)
     if decimal.as_tuple().exponent != 0:
-        if abs(decimal) <= Decimal(FLOAT_MAX):
+        if decimal.copy_abs() <= Decimal(FLOAT_MAX):
             return SchemaAndValue(FLOAT32, to_float32(float(decimal)))
-        if abs(decimal) <= _DOUBLE_MAX:
+        if decimal.copy_abs() <= _DOUBLE_MAX:
             return SchemaAndValue(FLOAT64, float(decimal))
     return SchemaAndValue(decimal_schema(-int(decimal.as_tuple().exponent)), decimal)
 

@@ -8,6 +8,7 @@ from datetime import tzinfo
 from typing import Final
 
 from sparkmirror.transforms.data.java_exceptions import parse_exception
+from sparkmirror.transforms.data.java_values import saturate, wrap
 from sparkmirror.transforms.dates.date_fields import resolve_date_fields
 from sparkmirror.transforms.dates.date_names import (
     AM_PM,
@@ -33,6 +34,8 @@ _NAMES: Final[dict[str, tuple[str, ...]]] = {
 _NUMERIC_MONTH: Final = 2
 _MINUTE_MS: Final = 60_000
 _CENTURY_YEARS: Final = 80
+_MAX_DIGITS: Final = 25
+"""Numbers with more digits are larger than a Long, whatever zeros they begin with."""
 
 
 def parse_date(
@@ -119,7 +122,7 @@ class _DateParser:
             position += 1
         if position == digits_start:
             return False
-        number = int(self._text[digits_start:position]) * (-1 if digits_start > start else 1)
+        number = _int_value(self._text[digits_start:position], negative=digits_start > start)
         self._position = position
         if letter in "yY" and count <= 2 and position - start == 2 and digits_start == start:
             number = self._full_year(number)
@@ -176,6 +179,13 @@ class _DateParser:
         self._set("Z", minutes * _MINUTE_MS)
         self._position = position
         return True
+
+
+def _int_value(digits: str, *, negative: bool) -> int:
+    """The 32 bits of a number: a Long wraps around, a larger one is cut off, as in Java."""
+    number = int(digits) if len(digits) <= _MAX_DIGITS else 1 << 64
+    signed = -number if negative else number
+    return wrap(signed, 32) if wrap(signed, 64) == signed else saturate(signed, 32)
 
 
 def _calendar_field(letter: str, number: int) -> tuple[str, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from sparkmirror.transforms.data.hash_map_order import hash_map_order
 from sparkmirror.transforms.data.java_environment import JavaEnvironment
 from sparkmirror.transforms.data.java_values import ConnectValue
 from sparkmirror.transforms.data.schema import Schema, SchemaType, struct_schema
@@ -34,7 +35,8 @@ class Cast(FieldTransformation):
         super().__init__(part, replace_null_with_default=replace_null_with_default)
         casts = parse_cast_spec(spec)
         self._whole = casts.get(WHOLE)
-        self._casts = {name: target for name, target in casts.items() if name is not None}
+        names = hash_map_order(name for name in casts if name is not None)
+        self._casts = {name: casts[name] for name in names}
         self._zone = environment.zone
         self._updated = SchemaCache(self._updated_schema)
 

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from sparkmirror.errors import TransformError
+from sparkmirror.transforms.data.hash_map_order import hash_map_order
 from sparkmirror.transforms.data.java_exceptions import data_exception
 from sparkmirror.transforms.data.java_numbers import (
     double_from_text,
@@ -71,7 +72,7 @@ class MaskField(FieldTransformation):
         replace_null_with_default: bool = True,
     ) -> None:
         super().__init__(part, replace_null_with_default=replace_null_with_default)
-        self._fields = frozenset(fields)
+        self._fields = dict.fromkeys(hash_map_order(fields))
         self._replacement = replacement
 
     def apply(self, record: ConnectRecord) -> ConnectRecord:
