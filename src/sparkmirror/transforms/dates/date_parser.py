@@ -22,6 +22,7 @@ from sparkmirror.transforms.dates.date_pattern import LiteralText, PatternField
 from sparkmirror.transforms.dates.gregorian_calendar import (
     MS_PER_DAY,
     calendar_day,
+    day_number,
 )
 
 _NAMES: Final[dict[str, tuple[str, ...]]] = {
@@ -52,7 +53,22 @@ def parse_date(
         )
         if not read:
             raise parse_exception(f'Unparseable date: "{text}"')
-    return resolve_date_fields(parser.fields, zone)
+    time_ms = resolve_date_fields(parser.fields, zone)
+    if parser.has_ambiguous_year and time_ms < _century_start_ms(now_ms):
+        later = {
+            letter: number + 100 if letter in "yY" else number
+            for letter, number in parser.fields.items()
+        }
+        time_ms = resolve_date_fields(later, zone)
+    return wrap(time_ms, 64)
+
+
+def _century_start_ms(now_ms: int) -> int:
+    """The time 80 years before now. Years of two digits are those of the century from there on."""
+    epoch_day, ms_of_day = divmod(now_ms, MS_PER_DAY)
+    today = calendar_day(epoch_day)
+    start_day = day_number(today.year - _CENTURY_YEARS, today.month, today.day)
+    return start_day * MS_PER_DAY + ms_of_day
 
 
 def _is_numeric(element: PatternField | LiteralText | None) -> bool:
@@ -72,6 +88,7 @@ class _DateParser:
         self._position = 0
         self._now_ms = now_ms
         self.fields: dict[str, int] = {}
+        self.has_ambiguous_year = False
 
     def read_literal(self, literal: str) -> bool:
         """Read text that stands for itself. Return whether it is there."""
@@ -136,9 +153,10 @@ class _DateParser:
         self.fields[field] = value
 
     def _full_year(self, two_digits: int) -> int:
-        """The year of two digits: within 80 years before and 20 years after now."""
+        """The year of two digits: in the 100 years from 80 years before now on."""
         start_year = calendar_day(self._now_ms // MS_PER_DAY).year - _CENTURY_YEARS
         wrapped = 100 if two_digits < start_year % 100 else 0
+        self.has_ambiguous_year = two_digits == start_year % 100
         return two_digits + start_year // 100 * 100 + wrapped
 
     def _read_zone(self, letter: str, count: int) -> bool:
