@@ -17,8 +17,8 @@ class InsertHeader:
 
     def __init__(self, header: str, value_literal: str, environment: JavaEnvironment) -> None:
         schema, value = parse_string(value_literal, environment.zone)
-        self._header = ConnectHeader(header, schema, value)
+        self.header = ConnectHeader(header, schema, value)
 
     def apply(self, record: ConnectRecord) -> ConnectRecord:
         """The record with the header behind its own."""
-        return record._replace(headers=(*record.headers, self._header))
+        return record._replace(headers=(*record.headers, self.header))

@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from sparkmirror.transforms.transformation import RecordPart
-from sparkmirror.transforms.transformation_chain import TransformationChain
+from sparkmirror.transforms.transformation import NO_PARTS, RecordPart
+from sparkmirror.transforms.transformation_chain import TransformationChain, TransformationStage
 
 _TOPIC_AND_HEADERS: Final = frozenset({RecordPart.TOPIC, RecordPart.HEADERS})
 
 
 @dataclass(frozen=True, slots=True)
 class ChainParts:
-    """The parts that all stages of a chain together touch, and whether it may drop records."""
+    """The parts that a stage or all stages of a chain touch, and whether records may be dropped."""
 
     reads: frozenset[RecordPart]
     writes: frozenset[RecordPart]
@@ -40,13 +40,20 @@ class ChainParts:
 
 def chain_parts(chain: TransformationChain) -> ChainParts:
     """The parts that a chain touches."""
-    reads: set[RecordPart] = set()
-    writes: set[RecordPart] = set()
-    drops = False
-    for stage in chain.stages:
-        reads |= stage.transformation.reads
-        writes |= stage.transformation.writes
-        drops = drops or stage.transformation.drops
-        if stage.predicate is not None:
-            reads |= stage.predicate.reads
-    return ChainParts(frozenset(reads), frozenset(writes), drops)
+    parts = [stage_parts(stage) for stage in chain.stages]
+    return ChainParts(
+        reads=NO_PARTS.union(*(each.reads for each in parts)),
+        writes=NO_PARTS.union(*(each.writes for each in parts)),
+        drops=any(each.drops for each in parts),
+    )
+
+
+def stage_parts(stage: TransformationStage) -> ChainParts:
+    """The parts that one stage touches, its predicate included."""
+    transformation = stage.transformation
+    condition_reads = stage.predicate.reads if stage.predicate is not None else NO_PARTS
+    return ChainParts(
+        reads=transformation.reads | condition_reads,
+        writes=transformation.writes,
+        drops=transformation.drops,
+    )

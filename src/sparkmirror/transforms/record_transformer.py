@@ -68,7 +68,11 @@ _FILTERED: Final = DroppedRecord()
 
 
 class RecordTransformer:
-    """A chain with the converters before and behind it."""
+    """A chain with the converters before and behind it.
+
+    `parts` are those that the chain touches. A transformer keeps caches: one thread uses it, and a
+    process that needs one compiles it from the config.
+    """
 
     def __init__(
         self,
@@ -79,14 +83,14 @@ class RecordTransformer:
         tolerates_errors: bool = False,
         convert_all: bool = False,
     ) -> None:
-        parts = chain_parts(chain)
-        reads = parts.reads
+        self.parts = chain_parts(chain)
+        reads = self.parts.reads
         self._chain = chain
         self._source = source
         self._target = target
         self._tolerates_errors = tolerates_errors
         self._reads_headers = convert_all
-        self._ignores_headers = not convert_all and parts.ignores(RecordPart.HEADERS)
+        self._ignores_headers = not convert_all and self.parts.ignores(RecordPart.HEADERS)
         self._reads_key = convert_all or RecordPart.KEY in reads
         self._reads_value = convert_all or RecordPart.VALUE in reads
 

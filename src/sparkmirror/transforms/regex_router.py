@@ -22,8 +22,9 @@ class RegexRouter:
     drops = False
 
     def __init__(self, regex: str, replacement: str) -> None:
+        self.regex = regex
+        self.replacement = replacement
         self._pattern = compile_java_pattern(regex)
-        self._replacement = replacement
         self._cached_route = lru_cache(_MAX_TOPICS)(self.route)
 
     def apply(self, record: ConnectRecord) -> ConnectRecord:
@@ -38,5 +39,5 @@ class RegexRouter:
         first = self._pattern.search(topic)
         if first is None:
             return topic
-        expanded = expand_replacement(first, self._replacement)
+        expanded = expand_replacement(first, self.replacement)
         return topic[: first.start()] + expanded + topic[first.end() :]

@@ -24,8 +24,8 @@ class TimestampRouter:
     drops = False
 
     def __init__(self, topic_format: str, timestamp_format: str) -> None:
-        self._topic_format = topic_format
-        self._timestamp_format = timestamp_format
+        self.topic_format = topic_format
+        self.timestamp_format = timestamp_format
         self._date_format: SimpleDateFormat | None = None
         self._unit_ms = 1
         self._texts: dict[int, str] = {}
@@ -34,12 +34,12 @@ class TimestampRouter:
         """The record, routed."""
         if record.timestamp is None:
             raise data_exception(f"Timestamp missing on record: {record.topic}")
-        with_topic = self._topic_format.replace("${topic}", record.topic)
+        with_topic = self.topic_format.replace("${topic}", record.topic)
         return record.with_topic(with_topic.replace("${timestamp}", self._text(record.timestamp)))
 
     def _text(self, timestamp: int) -> str:
         if self._date_format is None:
-            self._date_format = SimpleDateFormat(self._timestamp_format)
+            self._date_format = SimpleDateFormat(self.timestamp_format)
             self._unit_ms = self._date_format.smallest_unit_ms()
         unit = timestamp // self._unit_ms
         text = self._texts.get(unit)

@@ -30,7 +30,7 @@ from sparkmirror.transforms.regex_router import RegexRouter
 from sparkmirror.transforms.timestamp_router import TimestampRouter
 from sparkmirror.transforms.transformation import Predicate, RecordPart, Transformation
 
-Values: TypeAlias = Mapping[str, Any]
+PluginValues: TypeAlias = Mapping[str, Any]
 """The parsed values of a plug-in's keys, without their prefix."""
 _KEEP_DEFAULTS: Final = "replace.null.with.default"
 
@@ -40,7 +40,7 @@ class _PluginConfig:
     """What a transformation is made from. `part` is that of its variant, `$Key` or `$Value`."""
 
     part: RecordPart
-    values: Values
+    values: PluginValues
     environment: JavaEnvironment
 
 
@@ -152,7 +152,7 @@ _TRANSFORMATIONS: Final[dict[str, _Factory]] = {
     ),
 }
 
-_PREDICATES: Final[dict[str, Callable[[Values], Predicate]]] = {
+_PREDICATES: Final[dict[str, Callable[[PluginValues], Predicate]]] = {
     "HasHeaderKey": lambda values: HasHeaderKey(values["name"]),
     "RecordIsTombstone": lambda _: RecordIsTombstone(),
     "TopicNameMatches": lambda values: TopicNameMatches(values["pattern"]),

@@ -28,8 +28,8 @@ from sparkmirror.transforms.data.logical_types import (
     decimal_to_bytes,
     time_from_logical,
 )
-from sparkmirror.transforms.data.schema import Schema, SchemaType, schema_type
-from sparkmirror.transforms.data.struct import Struct
+from sparkmirror.transforms.data.schema import Schema, SchemaType
+from sparkmirror.transforms.data.struct import Struct, schema_type
 
 
 def to_json(schema: Schema | None, value: ConnectValue) -> Any:

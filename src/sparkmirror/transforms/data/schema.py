@@ -13,14 +13,7 @@ from enum import Enum
 from typing import Any, Final, NamedTuple
 
 from sparkmirror.transforms.data.java_exceptions import data_exception, schema_builder_exception
-from sparkmirror.transforms.data.java_values import (
-    Byte,
-    ConnectValue,
-    Date,
-    Float,
-    Integer,
-    Short,
-)
+from sparkmirror.transforms.data.java_values import ConnectValue, Date
 
 
 class SchemaType(Enum):
@@ -110,20 +103,6 @@ OPTIONAL_INT64: Final = Schema(SchemaType.INT64, optional=True)
 FLOAT32: Final = Schema(SchemaType.FLOAT32)
 FLOAT64: Final = Schema(SchemaType.FLOAT64)
 
-_TYPES_BY_CLASS: Final[dict[type[Any], SchemaType]] = {
-    bool: SchemaType.BOOLEAN,
-    Byte: SchemaType.INT8,
-    Short: SchemaType.INT16,
-    Integer: SchemaType.INT32,
-    int: SchemaType.INT64,
-    Float: SchemaType.FLOAT32,
-    float: SchemaType.FLOAT64,
-    str: SchemaType.STRING,
-    bytes: SchemaType.BYTES,
-    list: SchemaType.ARRAY,
-    dict: SchemaType.MAP,
-}
-
 LOGICAL_CLASSES: Final[dict[str, type[Any]]] = {
     "org.apache.kafka.connect.data.Date": Date,
     "org.apache.kafka.connect.data.Time": Date,
@@ -131,14 +110,6 @@ LOGICAL_CLASSES: Final[dict[str, type[Any]]] = {
     "org.apache.kafka.connect.data.Decimal": Decimal,
 }
 """The classes of the values of logical types."""
-
-
-def schema_type(value: ConnectValue) -> SchemaType | None:
-    """The type of a value without a schema; None for the values of logical types."""
-    found = _TYPES_BY_CLASS.get(type(value))
-    if found is None and type(value).__name__ == "Struct":
-        return SchemaType.STRUCT
-    return found
 
 
 def struct_schema(

@@ -83,6 +83,14 @@ _CLASSES: Final[dict[SchemaType, type[Any]]] = {
 }
 
 
+_TYPES_BY_CLASS: Final = {found: kind for kind, found in _CLASSES.items()}
+
+
+def schema_type(value: ConnectValue) -> SchemaType | None:
+    """The type of a value without a schema; None for the values of logical types."""
+    return _TYPES_BY_CLASS.get(type(value))
+
+
 _PLAIN_CLASSES: Final = {
     kind: found for kind, found in _CLASSES.items() if found not in (list, dict, Struct)
 }

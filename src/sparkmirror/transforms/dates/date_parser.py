@@ -109,7 +109,7 @@ class _DateParser:
         if not _is_numeric(element):
             self._position = start  # Java skips blanks before numbers and zones only.
             return self._read_name(letter)
-        return self._read_number(letter, count, abuts=abuts)
+        return self._read_number(letter, count, end=start + count if abuts else None)
 
     def _read_name(self, letter: str) -> bool:
         rest = self._text[self._position :].lower()
@@ -126,13 +126,13 @@ class _DateParser:
         self._set(letter, index + 1 if letter in "ML" else index)
         return True
 
-    def _read_number(self, letter: str, count: int, *, abuts: bool) -> bool:
+    def _read_number(self, letter: str, count: int, *, end: int | None) -> bool:
+        """Read a number, up to the position `end` if another number follows there."""
         start = self._position
-        end = len(self._text)
-        if abuts:
-            if start + count > end:
-                return False
-            end = start + count
+        if end is None:
+            end = len(self._text)
+        elif not start < end <= len(self._text):
+            return False
         digits_start = start + (self._text[start] == "-")
         position = digits_start
         while position < end and unicodedata.category(self._text[position]) == "Nd":

@@ -30,7 +30,8 @@ from sparkmirror.transforms.data.java_values import (
     wrap,
 )
 from sparkmirror.transforms.data.logical_types import encode_logical_type
-from sparkmirror.transforms.data.schema import Schema, SchemaType, schema_type
+from sparkmirror.transforms.data.schema import Schema, SchemaType
+from sparkmirror.transforms.data.struct import schema_type
 from sparkmirror.transforms.data.values_text import date_text
 from sparkmirror.transforms.field_values.cast_spec import OUTPUT_TYPES
 

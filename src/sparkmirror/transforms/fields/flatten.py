@@ -9,9 +9,9 @@ from typing import Final
 from sparkmirror.transforms.data.hash_map_order import hash_map_order
 from sparkmirror.transforms.data.java_exceptions import data_exception
 from sparkmirror.transforms.data.java_values import ConnectValue, class_name
-from sparkmirror.transforms.data.schema import Schema, SchemaType, schema_type, struct_schema
+from sparkmirror.transforms.data.schema import Schema, SchemaType, struct_schema
 from sparkmirror.transforms.data.schema_cache import SchemaCache
-from sparkmirror.transforms.data.struct import Struct
+from sparkmirror.transforms.data.struct import Struct, schema_type
 from sparkmirror.transforms.field_values.requirements import require_map, require_struct
 from sparkmirror.transforms.fields.field_transformation import FieldTransformation
 from sparkmirror.transforms.record import ConnectRecord

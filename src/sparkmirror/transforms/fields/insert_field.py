@@ -75,7 +75,7 @@ class InsertField(FieldTransformation):
         if self._static is not None and self._static_value is None:
             raise config_exception(
                 "Invalid value null for configuration static.value: No value specified for static "
-                f"field: org.apache.kafka.connect.transforms.InsertField$InsertionSpec@{0:x}"
+                "field: org.apache.kafka.connect.transforms.InsertField$InsertionSpec@0"
             )
         self._updated = SchemaCache(self._updated_schema)
 

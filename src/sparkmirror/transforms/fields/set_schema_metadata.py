@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sparkmirror.transforms.data.java_exceptions import config_exception, data_exception
-from sparkmirror.transforms.data.schema import Schema
+from sparkmirror.transforms.data.schema import Schema, SchemaType
 from sparkmirror.transforms.data.schema_cache import SchemaCache
 from sparkmirror.transforms.data.struct import Struct
 from sparkmirror.transforms.fields.field_transformation import FieldTransformation
@@ -48,7 +48,8 @@ class SetSchemaMetadata(FieldTransformation):
         return self._new_record(record, updated, result)
 
     def _updated_schema(self, schema: Schema) -> Schema:
-        schema.fields  # noqa: B018  Java lists the fields of any schema, and fails without them.
+        if schema.type is not SchemaType.STRUCT:
+            raise data_exception("Cannot list fields on non-struct type")
         name = schema.name if self._schema_name is None else self._schema_name
         version = schema.version if self._schema_version is None else self._schema_version
         return replace(schema, name=name, version=version)

@@ -18,8 +18,9 @@ class TopicNameMatches:
     reads = frozenset({RecordPart.TOPIC})
 
     def __init__(self, pattern: str) -> None:
-        self._matches = lru_cache(_MAX_TOPICS)(compile_pattern_list([pattern]).matches)
+        self.pattern = pattern
+        self.matches = lru_cache(_MAX_TOPICS)(compile_pattern_list([pattern]).matches)
 
     def test(self, record: ConnectRecord) -> bool:
         """Whether the name of the record's topic matches."""
-        return self._matches(record.topic)
+        return self.matches(record.topic)
