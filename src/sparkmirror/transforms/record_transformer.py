@@ -7,9 +7,9 @@ Every record has one outcome: it is sent, dropped or failed. With `errors.tolera
 that fails is dropped; a timestamp that a producer refuses fails in any case, as in Java. Data of
 some hundred levels fails; Java's limit is a thousand.
 
-A key or value that no stage reads stays as it is. So do the headers that a record comes with: no
-transformation reads the value of a header. Java reads and writes all of them; `convert_all` does
-the same.
+A key or value that no stage writes keeps its bytes, and is not opened if no stage reads it. The
+headers that a record comes with keep theirs: no transformation reads the value of a header. Java
+reads and writes all parts of every record; `convert_all` does the same.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class RecordTransformer:
         convert_all: bool = False,
     ) -> None:
         self.parts = chain_parts(chain)
-        reads = self.parts.reads
+        reads, writes = self.parts.reads, self.parts.writes
         self._chain = chain
         self._source = source
         self._target = target
@@ -93,10 +93,11 @@ class RecordTransformer:
         self._ignores_headers = not convert_all and self.parts.ignores(RecordPart.HEADERS)
         self._reads_key = convert_all or RecordPart.KEY in reads
         self._reads_value = convert_all or RecordPart.VALUE in reads
+        self._writes_key = convert_all or RecordPart.KEY in writes
+        self._writes_value = convert_all or RecordPart.VALUE in writes
 
     def transform(self, record: KafkaRecord) -> Outcome:
         """The outcome of one record."""
-        target = self._target
         stage = ErrorStage.TO_CONNECT_HEADER
         try:
             headers = self._read_headers(record)
@@ -122,9 +123,9 @@ class RecordTransformer:
             stage = ErrorStage.HEADER_CONVERTER
             written_headers = self._write_headers(record, transformed)
             stage = ErrorStage.KEY_CONVERTER
-            written_key = _write(target.key, transformed.key_schema, transformed.key)
+            written_key = self._write_key(record, transformed)
             stage = ErrorStage.VALUE_CONVERTER
-            written_value = _write(target.value, transformed.value_schema, transformed.value)
+            written_value = self._write_value(record, transformed)
         except TransformError as error:
             return self._failed(stage, error)
         except RecursionError:
@@ -162,6 +163,16 @@ class RecordTransformer:
         if self._reads_value:
             return self._source.value.to_connect_data(record.value)
         return UNREAD, record.value
+
+    def _write_key(self, record: KafkaRecord, transformed: ConnectRecord) -> bytes | None:
+        if self._writes_key:
+            return _write(self._target.key, transformed.key_schema, transformed.key)
+        return record.key
+
+    def _write_value(self, record: KafkaRecord, transformed: ConnectRecord) -> bytes | None:
+        if self._writes_value:
+            return _write(self._target.value, transformed.value_schema, transformed.value)
+        return record.value
 
 
 def _write(converter: Converter, schema: Schema | None, value: ConnectValue) -> bytes | None:

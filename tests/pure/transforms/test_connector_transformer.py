@@ -79,6 +79,21 @@ def test_a_key_that_is_replaced_is_written_but_not_read() -> None:
     assert sent(transformed(props, b'{"id":7}', key=b"{ not JSON")).key == b'{"id":7}'
 
 
+def test_a_value_that_is_read_but_not_written_keeps_its_bytes() -> None:
+    props = {
+        "transforms": "h",
+        "transforms.h.type": f"{TRANSFORMS}.HeaderFrom$Value",
+        "transforms.h.fields": "id",
+        "transforms.h.headers": "id",
+        "transforms.h.operation": "copy",
+        format_key("header"): "string",
+        **JSON,
+    }
+    outcome = sent(transformed(props, b'{ "id" : 7.50 }'))
+    assert outcome.value == b'{ "id" : 7.50 }'
+    assert outcome.headers == (("h", b" 1 "), ("id", b"7.5"))
+
+
 def test_a_header_that_is_inserted_has_the_format_and_others_keep_their_bytes() -> None:
     props = {
         "transforms": "i",

@@ -13,7 +13,7 @@ from sparkmirror.config.definition.config_def import ConfigDef, ConfigValue
 from sparkmirror.config.definition.cross_key_checks import add_faults
 from sparkmirror.config.definition.enrichment import ALIAS_LIST_KEYS, enrich, predicate_faults
 from sparkmirror.config.definition.java_classes import resolve_class
-from sparkmirror.config.definition.value_types import ClassResolver, ParsedValue, Props
+from sparkmirror.config.definition.value_types import ParsedValue, Props
 from sparkmirror.config.tables.plugins.transforms import PREDICATE_TABLES, TRANSFORMATION_TABLES
 from sparkmirror.errors import ConfigError, ConfigFault, TransformError
 from sparkmirror.transforms.configuration.plugin_factories import (
@@ -30,26 +30,22 @@ _PREDICATES: Final = "predicates"
 _INTERFACES: Final = {_TRANSFORMS: "Transformation", _PREDICATES: "Predicate"}
 
 
-def validate_transformations(
-    props: Props, classes: ClassResolver = resolve_class
-) -> dict[str, ConfigValue]:
+def validate_transformations(props: Props) -> dict[str, ConfigValue]:
     """What the herder's validation says about all keys of transformations and predicates."""
-    table = enrich(props, classes)
+    table = enrich(props, resolve_class)
     own = ConfigDef(*(key for key in table if _is_own(key.name)))
-    values = {value.name: value for value in own.validate(props, classes)}
+    values = {value.name: value for value in own.validate(props)}
     return add_faults(values, predicate_faults(props, values))
 
 
-def transformation_chain(
-    props: Props, environment: JavaEnvironment, classes: ClassResolver = resolve_class
-) -> TransformationChain:
+def transformation_chain(props: Props, environment: JavaEnvironment) -> TransformationChain:
     """The chain that a config declares.
 
     Raises ConfigError for what validation reports, and TransformError for what Java reports when
     the task starts.
     """
-    values = validate_transformations(props, classes)
-    faults = [*_faults_in_java_order(props, values)]
+    values = validate_transformations(props)
+    faults = list(_faults_in_java_order(values))
     if faults:
         raise ConfigError(faults)
     predicates = {alias: _make_predicate(alias, values) for alias in _aliases(values, _PREDICATES)}
@@ -63,24 +59,28 @@ def _is_own(key: str) -> bool:
     return key in ALIAS_LIST_KEYS or key.startswith(tuple(f"{one}." for one in ALIAS_LIST_KEYS))
 
 
-def _faults_in_java_order(props: Props, values: Mapping[str, ConfigValue]) -> Iterator[ConfigFault]:
+def _faults_in_java_order(values: Mapping[str, ConfigValue]) -> Iterator[ConfigFault]:
     """Yield the first fault of each key: lists first, then classes, then all other keys."""
-
-    def rank(name: str) -> int:
-        return 0 if name in ALIAS_LIST_KEYS else 1 if name.endswith(".type") else 2
-
-    for name in sorted(values, key=rank):
+    classes = {
+        f"{key}.{alias}.type": interface
+        for key, interface in _INTERFACES.items()
+        for alias in _aliases(values, key)
+    }
+    for name in (
+        *_INTERFACES,
+        *classes,
+        *(key for key in values if key not in classes and key not in _INTERFACES),
+    ):
         errors = values[name].errors
-        if not errors:
-            continue
-        is_missing_class = rank(name) == 1 and props.get(name) is None and len(errors) == 1
-        interface = _INTERFACES[name.partition(".")[0]]
-        yield ConfigFault(
-            name,
-            f"Invalid value null for configuration {name}: Not a {interface}"
-            if is_missing_class
-            else errors[0],
-        )
+        if errors:
+            yield ConfigFault(name, _thrown_text(name, errors[0], classes.get(name)))
+
+
+def _thrown_text(name: str, error: str, interface: str | None) -> str:
+    """The text that Java throws: for a class that is missing another one than it reports."""
+    if interface is not None and error.startswith("Missing required configuration"):
+        return f"Invalid value null for configuration {name}: Not a {interface}"
+    return error
 
 
 def _aliases(values: Mapping[str, ConfigValue], key: str) -> tuple[str, ...]:

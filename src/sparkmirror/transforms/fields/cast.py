@@ -75,7 +75,10 @@ class Cast(FieldTransformation):
 
     def _updated_schema(self, schema: Schema) -> Schema:
         if self._whole is not None:
-            updated = Schema(self._whole)
+            # Java keeps the name, also that of a logical type: such a value cannot be written.
+            updated = replace(
+                schema, type=self._whole, struct_fields=(), key_schema=None, value_schema=None
+            )
         else:
             updated = struct_schema(
                 (

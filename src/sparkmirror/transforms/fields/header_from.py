@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sparkmirror.transforms.data.java_exceptions import config_exception, null_pointer_exception
-from sparkmirror.transforms.data.java_values import ConnectValue
 from sparkmirror.transforms.data.schema import Schema, struct_schema
 from sparkmirror.transforms.data.schema_cache import SchemaCache
 from sparkmirror.transforms.data.struct import Struct
@@ -51,35 +50,29 @@ class HeaderFrom(FieldTransformation):
         if schema is None:
             fields = require_map(value, self._purpose)
             added = [ConnectHeader(name, None, fields.get(field)) for field, name in self._names]
-            remaining = {key: item for key, item in fields.items() if key not in self._moved}
-            return self._with_headers(record, None, remaining, added)
-        struct = require_struct(value, self._purpose)
-        added = [self._header(schema, struct, *names) for names in self._names]
+        else:
+            struct = require_struct(value, self._purpose)
+            added = [self._header(schema, struct, *names) for names in self._names]
+        extended = record._replace(headers=(*record.headers, *added))
         if not self._moved:
-            return self._with_headers(record, schema, struct, added)
+            return extended
+        if schema is None:
+            remaining = {key: item for key, item in value.items() if key not in self._moved}
+            return self._new_record(extended, None, remaining)
         updated = self._remaining.get(schema)
+        return self._new_record(extended, updated, self._remaining_struct(value, updated))
+
+    def _remaining_struct(self, struct: Struct, updated: Schema) -> Struct:
         result = Struct(updated)
         for field in updated.fields:
-            old = schema.field(field.name)
-            if old is not None:
-                result.put(field, self._field_value(struct, old))
-        return self._with_headers(record, updated, result, added)
+            result.put(field, self._field_value(struct, struct.field(field.name)))
+        return result
 
     def _header(self, schema: Schema, struct: Struct, field_name: str, name: str) -> ConnectHeader:
         field = schema.field(field_name)
         if field is None:
             raise null_pointer_exception(f"The schema has no field {field_name}")
         return ConnectHeader(name, field.schema, self._field_value(struct, field))
-
-    def _with_headers(
-        self,
-        record: ConnectRecord,
-        schema: Schema | None,
-        value: ConnectValue,
-        added: Sequence[ConnectHeader],
-    ) -> ConnectRecord:
-        extended = record._replace(headers=(*record.headers, *added))
-        return self._new_record(extended, schema, value) if self._moved else extended
 
     def _remaining_schema(self, schema: Schema) -> Schema:
         kept = [field for field in schema.fields if field.name not in self._moved]
