@@ -20,5 +20,5 @@ class DropHeaders:
 
     def apply(self, record: ConnectRecord) -> ConnectRecord:
         """The record without these headers."""
-        kept = tuple(header for header in record.headers if header.name not in self.names)
+        kept = tuple([header for header in record.headers if header.name not in self.names])
         return record if len(kept) == len(record.headers) else record._replace(headers=kept)

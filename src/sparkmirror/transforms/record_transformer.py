@@ -140,9 +140,9 @@ class RecordTransformer:
         if self._ignores_headers:
             return ()
         if not self._reads_headers:
-            return tuple(ConnectHeader(name, UNREAD, data) for name, data in record.headers)
+            return tuple([ConnectHeader(name, UNREAD, data) for name, data in record.headers])
         read = self._source.header.to_connect_data
-        return tuple(ConnectHeader(name, *read(data)) for name, data in record.headers)
+        return tuple([ConnectHeader(name, *read(data)) for name, data in record.headers])
 
     def _write_headers(
         self, record: KafkaRecord, transformed: ConnectRecord
@@ -151,7 +151,10 @@ class RecordTransformer:
             return record.headers
         converter = self._target.header
         return tuple(
-            (name, _write(converter, schema, value)) for name, schema, value in transformed.headers
+            [
+                (name, value if schema is UNREAD else converter.from_connect_data(schema, value))
+                for name, schema, value in transformed.headers
+            ]
         )
 
     def _read_key(self, record: KafkaRecord) -> tuple[Schema | None, ConnectValue]:

@@ -90,7 +90,10 @@ def test_a_field_that_is_renamed_to_the_name_of_another_field_must_exist() -> No
         (
             struct(a={"type": "array", "items": {"type": "string", "optional": False}}),
             {"a": [5]},
-            'Invalid value: null used for required element of array field: "a", schema type: STRING',
+            (
+                'Invalid value: null used for required element of array field: "a", '
+                "schema type: STRING"
+            ),
         ),
         (
             struct(

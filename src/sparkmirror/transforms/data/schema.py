@@ -32,6 +32,9 @@ class SchemaType(Enum):
     MAP = "map"
     STRUCT = "struct"
 
+    # Every field of every record is looked up by its type; Enum's own hash is a call of Python.
+    __hash__ = object.__hash__
+
 
 @dataclass(frozen=True, slots=True)
 class SchemaField:
