@@ -66,7 +66,7 @@ prometheus: $(READY) ## find Prometheus; if there is none, unpack Debian's packa
 	@$(BIN)/python -m tests.support.prometheus.prometheus_program
 
 test-pure: prometheus ## the tests that need nothing but Python
-	@$(BIN)/pytest -n $(TEST_WORKERS) tests/pure $(ARGS)
+	@$(BIN)/pytest -n $(TEST_WORKERS) --dist worksteal tests/pure $(ARGS)
 
 pure-and-old-jars: jars prometheus ## both at the same time: jars come slowly, and cost no processor time
 	@$(MAKE) --no-print-directory -j 2 test-pure old-jars

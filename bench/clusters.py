@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import shutil
+import signal
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,7 +16,7 @@ from typing import Any
 from bench.connect_worker import ConnectWorker
 from bench.flow import Flow
 from bench.system_process import SystemProcess
-from bench.systems import System
+from bench.systems import ROOT, System
 from bench.topics import create_topic, fill_topic
 from bench.workloads import Workload
 from sparkmirror.cluster.admin import Admin
@@ -32,6 +34,8 @@ PROPERTIES = {
 }
 _SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  Linux's directory in memory
 _MIN_FREE_BYTES = 8 << 30
+
+_PROGRAM_END_S = 30.0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -96,15 +100,36 @@ class BenchClusters:
 
     @contextmanager
     def running_worker(
-        self, system: System, properties: Mapping[str, str], directory: Path
+        self,
+        system: System,
+        properties: Mapping[str, str],
+        directory: Path,
+        state: Path | None = None,
     ) -> Iterator[ConnectWorker]:
-        """Start a Connect worker. After the block, kill it and delete all topics of the target."""
-        worker = ConnectWorker(system, properties, directory, self.reaper)
+        """Start a Connect worker. After the block, kill it and delete all topics of the target.
+
+        `state` is the directory of a worker before it on the same computer.
+        """
+        worker = ConnectWorker(system, properties, directory, self.reaper, state)
         try:
             yield worker
         finally:
             worker.kill()
             self._delete_target_topics()
+
+    @contextmanager
+    def running_program(self, module: str, *arguments: object) -> Iterator[None]:
+        """Run a module of this package as a process; stop it with SIGTERM after the block."""
+        process = self.reaper.launch(
+            [sys.executable, "-m", module, *(str(argument) for argument in arguments)],
+            log=self.directory / f"{module}.log",
+            cwd=ROOT,
+        )
+        try:
+            yield
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait_for_exit(_PROGRAM_END_S)
 
     def delete_source_topics(self, topics: Sequence[str]) -> None:
         """Delete topics of the source."""

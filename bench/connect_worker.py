@@ -68,9 +68,14 @@ class ConnectWorker:
     """One running worker. `tree` is its process with all descendants."""
 
     def __init__(
-        self, system: System, properties: Mapping[str, str], directory: Path, reaper: ProcessReaper
+        self,
+        system: System,
+        properties: Mapping[str, str],
+        directory: Path,
+        reaper: ProcessReaper,
+        state: Path | None = None,
     ) -> None:
-        """Start it. Only this worker uses `directory`."""
+        """Start it. Only this worker uses `directory`; `state` is that of a worker before it."""
         directory.mkdir(parents=True)
         self.system = system
         self.address = properties["listeners"].removeprefix("http://")
@@ -80,7 +85,7 @@ class ConnectWorker:
             _command(system, file),
             log=self._log,
             cwd=ROOT,
-            environ={**os.environ, "XDG_STATE_HOME": str(directory)},
+            environ={**os.environ, "XDG_STATE_HOME": str(state or directory)},
         )
         self.tree = ProcessTree(self._process.pid)
 

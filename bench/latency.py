@@ -7,12 +7,9 @@ as long as an epoch, so that one change of epochs falls into it.
 
 from __future__ import annotations
 
-import signal
-import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 
 from bench.bench_run import BenchRun
@@ -23,7 +20,7 @@ from bench.run_statistics import percentile
 from bench.scale import Scale
 from bench.session import BenchSession
 from bench.system_process import SystemProcess
-from bench.systems import ROOT, System
+from bench.systems import System
 from bench.workloads import Workload
 from sparkmirror.errors import LabError
 
@@ -40,7 +37,6 @@ FIRST_RECORD_S = 120.0
 _OPEN_S = 10.0
 _OVERHEAD_S = 20.0
 _NS = 1_000_000_000
-_END_S = 30.0
 FIRST_RECORDS = Workload(name="first", title="first", value_bytes=100, batch_bytes=1, records=1)
 """One record for each partition: their copies show that the system has started."""
 SPARE_S = 30
@@ -101,8 +97,7 @@ def _measure(template: BenchRun, clusters: BenchClusters, window_s: float) -> Be
             wait_for_records(ends, process, PARTITIONS, FIRST_RECORD_S, 0.2)
             ends.close()
             seconds = int(WARM_UP_S + window_s) + SPARE_S
-            with _program(
-                clusters,
+            with clusters.running_program(
                 "bench.paced_producer",
                 flow.source,
                 topic,
@@ -121,8 +116,8 @@ def _observe(
     """Consume the copied records; return the figures of those that were sent in the window."""
     file = clusters.directory / f"arrivals-{process.flow.alias}"
     remote = process.flow.remote_topic(process.flow.topics[0])
-    with _program(
-        clusters, "bench.latency_consumer", process.flow.target, remote, PARTITIONS, file
+    with clusters.running_program(
+        "bench.latency_consumer", process.flow.target, remote, PARTITIONS, file
     ):
         time.sleep(WARM_UP_S)
         begun_ns, cpu_s = time.time_ns(), process.tree.cpu_s()
@@ -140,21 +135,6 @@ def _sleep_while_running(process: SystemProcess, seconds: float) -> None:
     while (left := until - time.monotonic()) > 0:
         process.ensure_running()
         time.sleep(min(left, 1.0))
-
-
-@contextmanager
-def _program(clusters: BenchClusters, module: str, *arguments: object) -> Iterator[None]:
-    """Run a module of this package as a process; stop it with SIGTERM after the block."""
-    process = clusters.reaper.launch(
-        [sys.executable, "-m", module, *(str(argument) for argument in arguments)],
-        log=clusters.directory / f"{module}.log",
-        cwd=ROOT,
-    )
-    try:
-        yield
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait_for_exit(_END_S)
 
 
 def _window_s(system: System, scale: Scale) -> float:

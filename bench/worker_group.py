@@ -6,15 +6,14 @@ Only sparkmirror: the limits are absolute. Requests go to the two workers that s
 from __future__ import annotations
 
 import http.client
-import itertools
 import re
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from bench.bench_run import BenchRun
 from bench.clusters import BenchClusters, running_clusters
@@ -53,6 +52,13 @@ _OPEN_S = 60.0
 _RUN_S = 300.0
 
 
+class RestRequest(NamedTuple):
+    """A request of `bench.paced_rest_client`, and how late the client woke up before it."""
+
+    duration_ms: float
+    late_ms: float
+
+
 def expected_s(_: Scale) -> float:
     """Return the expected duration of this part."""
     return _OPEN_S + _RUN_S
@@ -89,6 +95,19 @@ def is_running_on(statuses: Mapping[str, Any], workers: Sequence[str], connector
         and has_all_tasks
         and all(state == _RUNNING and worker in workers for state, worker in states)
     )
+
+
+def request_figures(requests: Sequence[RestRequest]) -> dict[str, float]:
+    """Return the figures of requests. Pure."""
+    durations = sorted(one.duration_ms for one in requests)
+    late = sorted(one.late_ms for one in requests)
+    return {
+        "requests": float(len(requests)),
+        "rest_p50_ms": percentile(durations, 50),
+        "rest_p99_ms": percentile(durations, 99),
+        "rest_max_ms": durations[-1],
+        "wake_up_p99_ms": percentile(late, 99),
+    }
 
 
 def config_read_s(log: str) -> float:
@@ -133,22 +152,18 @@ def _measure(
         figures["all_copied_s"] = time.monotonic() - begun
         figures["memory_bytes"] = sum(worker.tree.memory_bytes() for worker in workers)
         show_status("killing a worker")
-        with _probing(workers[:2], flow) as durations_ms:
+        with _probing(clusters, workers[:2], flow) as requests:
             begun = time.monotonic()
             workers[2].kill()
-            _write_again(clusters, topics)
-            _wait_until_running(workers[0], addresses[:2])
-            figures["rebalance_s"] = time.monotonic() - begun
+            with ThreadPoolExecutor(1) as writer:
+                writing = writer.submit(_write_again, clusters, topics)
+                _wait_until_running(workers[0], addresses[:2])
+                figures["rebalance_s"] = time.monotonic() - begun
+                writing.result()
             _wait_for_records(clusters, flow, 2)
             figures["all_copied_again_s"] = time.monotonic() - begun
             time.sleep(SETTLE_S)
-        ordered = sorted(durations_ms)
-        figures |= {
-            "requests": float(len(ordered)),
-            "rest_p50_ms": percentile(ordered, 50),
-            "rest_p99_ms": percentile(ordered, 99),
-            "rest_max_ms": ordered[-1],
-        }
+        figures |= request_figures(requests)
         show_status("starting another worker")
         joined = start_worker(WORKERS)
         figures["joined_ready_s"] = joined.wait_until_ready()
@@ -165,7 +180,7 @@ def _wait_until_running(worker: ConnectWorker, addresses: Sequence[str]) -> None
             return
         if time.monotonic() > deadline:
             raise LabError(f"not all connectors run after {TIMEOUT_S:.0f} s: {status}")
-        time.sleep(0.25)
+        time.sleep(0.5)
 
 
 def _wait_for_records(clusters: BenchClusters, flow: Flow, per_partition: int) -> None:
@@ -193,27 +208,21 @@ def _write_again(clusters: BenchClusters, topics: Sequence[str]) -> None:
 
 
 @contextmanager
-def _probing(workers: Sequence[ConnectWorker], flow: Flow) -> Iterator[list[float]]:
-    """Send read requests to these workers in the block; the list gets their milliseconds."""
-    durations_ms: list[float] = []
-    ends = threading.Event()
+def _probing(
+    clusters: BenchClusters, workers: Sequence[ConnectWorker], flow: Flow
+) -> Iterator[list[RestRequest]]:
+    """Send read requests to these workers in the block; the list gets them after it."""
     paths = [f"/connectors/{flow.alias}-{topic}/{part}"
              for topic in flow.topics for part in ("status", "config", "tasks")]  # fmt: skip
-
-    def probe(worker: ConnectWorker) -> None:
-        for path in itertools.cycle(("/connectors", *paths)):
-            if ends.wait(PROBE_INTERVAL_S):
-                return
-            begun = time.perf_counter()
-            worker.request("GET", path)
-            durations_ms.append((time.perf_counter() - begun) * 1000)
-
-    threads = [threading.Thread(target=probe, args=(worker,), daemon=True) for worker in workers]
-    for thread in threads:
-        thread.start()
-    try:
-        yield durations_ms
-    finally:
-        ends.set()
-        for thread in threads:
-            thread.join()
+    paths_file = clusters.directory / f"{flow.alias}-paths"
+    paths_file.write_text("\n".join(["/connectors", *paths]), encoding="utf-8")
+    requests: list[RestRequest] = []
+    files = [clusters.directory / f"{flow.alias}-durations{n}" for n in range(len(workers))]
+    with ExitStack() as stack:
+        for worker, file in zip(workers, files, strict=True):
+            arguments = (worker.address, PROBE_INTERVAL_S, paths_file, file)
+            stack.enter_context(clusters.running_program("bench.paced_rest_client", *arguments))
+        yield requests
+    for file in files:
+        for line in file.read_text("utf-8").splitlines():
+            requests.append(RestRequest(*map(float, line.split())))

@@ -2,7 +2,7 @@
 
 With several workers a long file that starts last keeps one of them busy while the others wait. The
 durations come from `tests/durations.json`; `--write-durations` writes that file. Inside a file
-the order stays random. A file without a duration starts first.
+the order stays random, but for tests marked `runs_last`. A file without a duration starts first.
 
 One worker runs all files that share an expensive cluster, so that only one is started. A worker
 prefers files of the directory it has run before, because the files of a directory share clusters.
@@ -23,6 +23,8 @@ from xdist.workermanage import WorkerController
 
 DURATIONS = Path(__file__).parent / "durations.json"
 UNKNOWN_S = float("inf")
+RUNS_LAST = "runs_last"
+"""The marker of a test that ends what the other tests of its file share."""
 FILES_OF_CLUSTERS: Mapping[str, Sequence[str]] = {
     "three-brokers": (
         "tests/brokers/copy/test_exactly_once_brokers.py",
@@ -77,11 +79,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def longest_first(items: list[pytest.Item], durations: Mapping[str, float]) -> list[pytest.Item]:
-    """Return the items sorted by the duration of their file. The order inside a file stays."""
+    """Return the items sorted by the duration of their file.
+
+    The order inside a file stays, but items marked RUNS_LAST come last.
+    """
     files = {file_of(item.nodeid) for item in items}
     order = sorted(files, key=lambda file: (-durations.get(file, UNKNOWN_S), file))
     rank = {file: index for index, file in enumerate(order)}
-    return sorted(items, key=lambda item: rank[file_of(item.nodeid)])
+
+    def place(item: pytest.Item) -> tuple[int, bool]:
+        return rank[file_of(item.nodeid)], item.get_closest_marker(RUNS_LAST) is not None
+
+    return sorted(items, key=place)
 
 
 def file_of(nodeid: str) -> str:

@@ -12,7 +12,8 @@ from sparkmirror.cluster.describe_topics import NewTopic
 from sparkmirror.errors import RequestRefused
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.forward import BatchProducer
-from sparkmirror.wire.net.routing import LeaderOf, Router
+from sparkmirror.wire.net.address import Address
+from sparkmirror.wire.net.routing import CoordinatorOf, CoordinatorType, LeaderOf, Router
 from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
 from sparkmirror.wire.protocol.fetch import EpochEndOffset
 from sparkmirror.wire.protocol.produce import OutgoingBatch, produce_request, produce_version
@@ -34,6 +35,7 @@ from sparkmirror.wire.protocol.topics.topic_log_config import (
 from sparkmirror.wire.protocol.transactions import (
     add_partitions_to_txn,
     describe_transaction,
+    describe_transactions,
     end_txn,
     transaction_version,
 )
@@ -165,6 +167,22 @@ def test_no_partition_is_added_to_a_transaction_if_one_is_missing(
         partition: ErrorCode.OPERATION_NOT_ATTEMPTED,
     }
     assert describe_transaction(router, unique_name("unused")) is None
+
+
+def test_many_transactional_ids_are_described_with_one_request(
+    router: Router, partition: TopicPartition, unique_name: UniqueName
+) -> None:
+    used, unused = [unique_name("id") for _ in range(5)], unique_name("unused")
+    router.find_coordinators(CoordinatorType.TRANSACTION, [*used, unused])
+    identities = {one: init_producer_id(router, transactional_id=one) for one in used}
+    add_partitions_to_txn(router, used[0], identities[used[0]], [partition])
+    found = describe_transactions(router, [*used, unused])
+    assert found == {one: describe_transaction(router, one) for one in [*used, unused]}
+    states = [one.state if one else None for one in found.values()]
+    assert states == ["Ongoing", "Empty", "Empty", "Empty", "Empty", None]
+    moved = CoordinatorOf(CoordinatorType.TRANSACTION, used[1])
+    router._coordinators[moved] = Address("127.0.0.1", 1)
+    assert describe_transactions(router, used) == {one: found[one] for one in used}
 
 
 def test_configs_are_described_for_each_topic_or_its_error_is(

@@ -1,8 +1,14 @@
-"""Java MirrorMaker 2 and sparkmirror take turns with the same files and topics."""
+"""Java MirrorMaker 2 and sparkmirror take turns with the same files and topics.
+
+Our workers of these turns also show how a worker begins and ends: REST before Spark, two signals.
+"""
 
 from __future__ import annotations
 
 import secrets
+import signal
+import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +20,16 @@ from sparkmirror.lab.kafka.jvm_options import JvmOptions
 from sparkmirror.mirror.offsets.records import Checkpoint, Heartbeat, RecordBytes
 from tests.support.cli.mirror_process import (
     SPARK_TIMEOUT_S,
+    MirrorProcess,
     connector_path,
     running_mirror_maker,
     running_worker,
 )
 from tests.support.cli.property_files import connector_configs, flow_properties, worker_properties
+from tests.support.processes import session_processes
 from tests.support.rest.json_requests import get_json
 from tests.support.spark.mirrored_clusters import MirroredClusters
+from tests.support.spark.observed_driver import JVM, PYTHON_WORKER
 from tests.support.waiting import wait_until
 
 JAVA_SETUP = JavaReferenceOptions(
@@ -32,6 +41,10 @@ RECORDS = 300
 FENCES = 3
 """One for taking over from Java, and some for a busy computer."""
 STOP_S = 120.0
+START_S = 60
+QUICK_S = 5
+"""An answer that takes longer may have waited for Spark."""
+EXIT_SECOND_SIGNAL = 130
 
 
 class AlternatingMirrors:
@@ -70,6 +83,15 @@ class AlternatingMirrors:
     def assert_copied(self, fences: int) -> None:
         """Assert that every record is on the target once."""
         self.clusters.assert_copied(self.topic, self.remote, PARTITIONS, fences)
+
+    def count_fences(self) -> list[int]:
+        """How many markers each partition has on the target."""
+        logs = self.clusters.partition_logs(self.topic, self.remote, PARTITIONS)
+        return [len(target.marker_offsets) for _, target in logs]
+
+    def has_copied(self) -> bool:
+        """Whether the topic is on the target."""
+        return bool(self.clusters.reverse.source_end_offsets(self.remote))
 
     def _group_offset(self) -> int:
         return (self.turns - 1) * RECORDS + RECORDS // 2
@@ -120,37 +142,148 @@ def test_sparkmirror_continues_after_java_and_java_after_sparkmirror(
     mirrors.assert_copied(FENCES)
 
 
-def test_a_java_worker_continues_our_connectors_and_our_worker_continues_its(
-    mirrored_clusters: MirroredClusters, tmp_path: Path
-) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turns:
+    """What was seen while our worker, Java's and another one of ours took turns."""
+
+    mirrors: AlternatingMirrors
+    connectors: dict[str, dict[str, str]]
+    first_answer: FirstAnswer
+    first_fences: list[int]
+    """The markers in each partition after the first turn."""
+    theirs: Any
+    """The connectors as Java's worker shows them."""
+    mine: Any
+    """The connectors as our second worker shows them."""
+    source_offsets: list[Any]
+    """Of the source connector, as our second worker shows them."""
+    second_signal: SecondSignal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstAnswer:
+    """How our first worker answered while its Spark was not there yet."""
+
+    health_code: int
+    after_s: float
+    """From the start of the process to its first answer."""
+    connectors: list[str]
+    """The answer to the first request after the first connector was created."""
+    is_quick: bool
+    has_copied: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecondSignal:
+    """How our second worker ended while its driver was suspended."""
+
+    had_jvm: bool
+    had_python_worker: bool
+    exit_code: int
+
+
+@pytest.fixture(scope="module")
+def turns(mirrored_clusters: MirroredClusters, tmp_path_factory: pytest.TempPathFactory) -> Turns:
+    """The first worker of ours ends on SIGTERM, the second one on two of them."""
     mirrors = AlternatingMirrors(mirrored_clusters)
     file = worker_properties(mirrored_clusters.target, f"workers-{mirrors.topic}")
     connectors = connector_configs(mirrored_clusters, mirrors.aliases, mirrors.topic, mirrors.group)
     mirrors.write()
-    with running_worker(file, tmp_path / "first") as ours:
-        for name, config in connectors.items():
-            ours.call_json("PUT", f"{connector_path(name)}/config", config)
+    with running_worker(file, tmp_path_factory.mktemp("first")) as ours:
+        first_answer = create_connectors(ours, connectors, mirrors)
         mirrors.wait_until_mirrored(exactly=True)
+        first_fences = mirrors.count_fences()
         ours.stop()
     mirrors.write()
     with JavaReference.start_connect_worker(file, setup=JAVA_SETUP) as java:
         mirrors.wait_until_mirrored(exactly=False)
         theirs = _running_connectors(java.rest_url, connectors)
         assert java.stop(STOP_S)
-    assert {name: one["info"]["config"] for name, one in theirs.items()} == connectors
-    assert {one["status"]["connector"]["state"] for one in theirs.values()} == {"RUNNING"}
     mirrors.write()
-    with running_worker(file, tmp_path / "second") as ours:
+    with running_worker(file, tmp_path_factory.mktemp("second")) as ours:
         mirrors.wait_until_mirrored(exactly=True)
         mine = _running_connectors(ours.address, connectors)
         source = f"{mirrors.aliases[0]}-Source"
-        listed = ours.get_json(f"{connector_path(source)}/offsets")["offsets"]
-        ours.stop()
+        source_offsets = ours.get_json(f"{connector_path(source)}/offsets")["offsets"]
+        second_signal = end_with_second_signal(ours)
+    return Turns(
+        mirrors=mirrors,
+        connectors=connectors,
+        first_answer=first_answer,
+        first_fences=first_fences,
+        theirs=theirs,
+        mine=mine,
+        source_offsets=source_offsets,
+        second_signal=second_signal,
+    )
+
+
+def create_connectors(
+    program: MirrorProcess, connectors: dict[str, dict[str, str]], mirrors: AlternatingMirrors
+) -> FirstAnswer:
+    """Create connectors in a worker that has just been started."""
+    health_code = program.request("GET", "/health").status
+    after_s = time.monotonic() - program.started_at
+    first, *others = connectors
+    program.call_json("PUT", f"{connector_path(first)}/config", connectors[first])
+    began_at = time.monotonic()
+    listed = program.get_json("/connectors")
+    is_quick = time.monotonic() - began_at < QUICK_S
+    has_copied = mirrors.has_copied()
+    for name in others:
+        program.call_json("PUT", f"{connector_path(name)}/config", connectors[name])
+    return FirstAnswer(
+        health_code=health_code,
+        after_s=after_s,
+        connectors=listed,
+        is_quick=is_quick,
+        has_copied=has_copied,
+    )
+
+
+def end_with_second_signal(program: MirrorProcess) -> SecondSignal:
+    """Send SIGTERM twice; wait for the end of the worker and of all of its Spark."""
+    [driver] = program.drivers()
+    had_jvm = bool(session_processes(driver.pid, JVM))
+    had_python_worker = bool(session_processes(driver.pid, PYTHON_WORKER))
+    driver.send_signal(signal.SIGSTOP)  # it must not drain before the second signal
+    try:
+        program.send_signal()
+        wait_until(lambda: "Kafka Connect stopping" in program.output, "the worker to stop")
+        program.send_signal()
+        exit_code = program.wait_for_exit(30)
+    finally:
+        driver.send_signal(signal.SIGCONT)
+    # The driver notices the end of its standard input; its JVM and workers end with it.
+    wait_until(lambda: not session_processes(driver.pid), "all of Spark to end", SPARK_TIMEOUT_S)
+    return SecondSignal(had_jvm=had_jvm, had_python_worker=had_python_worker, exit_code=exit_code)
+
+
+def test_rest_answers_before_spark_runs(turns: Turns) -> None:
+    answer = turns.first_answer
+    assert answer.health_code in (200, 503)
+    assert answer.after_s < START_S, f"REST answered after {answer.after_s:.1f} s"
+    assert answer.connectors == [next(iter(turns.connectors))]
+    assert answer.is_quick or not answer.has_copied, "REST waits for Spark"
+    assert turns.first_fences == PARTITIONS * [0]
+
+
+def test_a_second_signal_ends_all_processes(turns: Turns) -> None:
+    ended = turns.second_signal
+    assert ended.had_jvm
+    assert ended.had_python_worker
+    assert ended.exit_code == EXIT_SECOND_SIGNAL
+
+
+def test_a_java_worker_continues_our_connectors_and_our_worker_continues_its(turns: Turns) -> None:
+    theirs, mine = turns.theirs, turns.mine
+    assert {name: one["info"]["config"] for name, one in theirs.items()} == turns.connectors
+    assert {one["status"]["connector"]["state"] for one in theirs.values()} == {"RUNNING"}
     assert {name: one["info"] for name, one in mine.items()} == {
         name: one["info"] for name, one in theirs.items()
     }
-    assert {one["partition"]["topic"] for one in listed} == {mirrors.topic}
-    mirrors.assert_copied(FENCES)
+    assert {one["partition"]["topic"] for one in turns.source_offsets} == {turns.mirrors.topic}
+    turns.mirrors.assert_copied(FENCES)
 
 
 def _running_connectors(url: str, connectors: dict[str, dict[str, str]]) -> Any:

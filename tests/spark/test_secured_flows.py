@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-import signal
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -26,6 +25,7 @@ from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, ListenerProtocol
 from sparkmirror.lab.cluster.sasl_config import oauth_jvm_options
 from sparkmirror.lab.processes.process_reaper import ProcessReaper
 from sparkmirror.lab.properties_file import write_properties
+from sparkmirror.model import TopicPartition
 from sparkmirror.wire.net.address import Address
 from tests.support.cli.mirror_process import (
     SPARK_TIMEOUT_S,
@@ -36,6 +36,8 @@ from tests.support.cli.mirror_process import (
 from tests.support.cli.property_files import LONG_SHUTDOWN, SHORT_INTERVALS, SINGLE_REPLICA
 from tests.support.kafka.admin_operations import set_broker_log_level
 from tests.support.kafka.bulk_reader import ConsumedRecord, read_partitions
+from tests.support.kafka.partition_log import read_partition_log
+from tests.support.processes import RunningProcess
 from tests.support.security.java_stores import write_key_store
 from tests.support.security.msk_iam_listener import MskIamListener
 from tests.support.security.oauth_server import OAuthServer, running_oauth_server
@@ -46,6 +48,10 @@ log = logging.getLogger(__name__)
 FILE = Path(__file__).parent / "secured_flows" / "mm2.properties"
 TOPICS = {"west": "clicks", "keycloak": "payments", "msk": "ExampleTopic"}
 """The topic of each source of the file."""
+FLOWS = ("west->east", "keycloak->partner", "msk->partner")
+"""The flows of the file: jobs of one Spark application."""
+FENCES = 3
+"""One for a driver that was killed, and some for a busy computer."""
 FIRST_PASSWORDS = {"west": "west-secret", "east": "east-secret"}
 """The passwords of the flow from west to east; they change while it copies."""
 SOURCE_USERS = {"application": "home-secret", "mirror": FIRST_PASSWORDS["west"]}
@@ -68,6 +74,8 @@ ADDED = {
 """Added to the file: one broker per cluster, and short intervals."""
 PARTITIONS = 2
 RECORDS = 300
+LOGIN_INTERVAL_S = 1.0
+"""Between two looks of the test that each cost handshakes and logins."""
 SASL_AUTHENTICATOR = "org.apache.kafka.common.security.authenticator.SaslServerAuthenticator"
 RENEWAL = "Beginning re-authentication"
 """What a broker logs at level DEBUG."""
@@ -138,6 +146,7 @@ def test_records_flow_over_every_protocol_and_login(
     msk: MskIamListener,
     tmp_path: Path,
 ) -> None:
+    """A killed driver is a takeover for all flows; then passwords change."""
     source, target = clusters
     topics = sorted(TOPICS.values())
     _create_topics(source, topics)
@@ -160,9 +169,12 @@ def test_records_flow_over_every_protocol_and_login(
     ) as program:
         _wait_until_copied(clusters, program)
         _write(source, topics, range(RECORDS, 2 * RECORDS))
-        os.kill(program.drivers()[0].pid, signal.SIGKILL)
+        [driver] = program.drivers()
+        driver.kill()
         written = _write_until_sessions_are_renewed(clusters, msk, 2 * RECORDS)
         _wait_until_copied(clusters, program)
+        _assert_all_flows_run_in_another_driver(program, driver)
+        _assert_few_fences(target)
         written = _write_after_a_change_of_passwords(clusters, program, tmp_path, written)
         _wait_until_copied(clusters, program)
         program.stop()
@@ -171,6 +183,24 @@ def test_records_flow_over_every_protocol_and_login(
         copied = _read(target, f"{label}.{topic}")
         assert len(copied) == written
         assert copied == _read(source, topic)
+
+
+def _assert_all_flows_run_in_another_driver(program: MirrorProcess, killed: RunningProcess) -> None:
+    for flow in FLOWS:
+        program.wait_for_states(f"{flow}.MirrorSourceConnector", "RUNNING", "RUNNING")
+    [driver] = program.drivers()
+    assert driver.pid != killed.pid
+
+
+def _assert_few_fences(target: Cluster) -> None:
+    router = target.access().new_router()
+    try:
+        for label, topic in TOPICS.items():
+            for number in range(PARTITIONS):
+                found = read_partition_log(router, TopicPartition(f"{label}.{topic}", number))
+                assert len(found.marker_offsets) <= FENCES, f"{label}: {found.marker_offsets}"
+    finally:
+        router.close()
 
 
 def _write_until_sessions_are_renewed(
@@ -194,7 +224,7 @@ def _write_until_sessions_are_renewed(
             now > then for now, then in zip(renewed, before, strict=True)
         )
 
-    wait_until(are_renewed, "sessions to be renewed", SPARK_TIMEOUT_S)
+    wait_until(are_renewed, "sessions to be renewed", SPARK_TIMEOUT_S, LOGIN_INTERVAL_S)
     _write(clusters[0], topics, range(end, end + RECORDS))
     return end + RECORDS
 
@@ -312,7 +342,8 @@ def _wait_until_copied(clusters: tuple[Cluster, Cluster], program: MirrorProcess
     for label, topic in TOPICS.items():
         remote, wanted = f"{label}.{topic}", len(_read(source, topic))
         try:
-            wait_until(partial(_has_records, program, target, remote, wanted), "", SPARK_TIMEOUT_S)
+            has_records = partial(_has_records, program, target, remote, wanted)
+            wait_until(has_records, "", SPARK_TIMEOUT_S, LOGIN_INTERVAL_S)
         except AssertionError:
             raise AssertionError(f"{remote} is not copied: {program.output[-3000:]}") from None
 

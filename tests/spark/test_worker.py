@@ -1,12 +1,10 @@
-"""A Connect worker on Spark: requests of an operator, passwords, and signals."""
+"""A Connect worker on Spark: requests of an operator, and passwords."""
 
 from __future__ import annotations
 
 import json
 import re
 import secrets
-import signal
-import time
 from collections.abc import Iterator
 from http import HTTPStatus
 from pathlib import Path
@@ -28,15 +26,14 @@ from tests.support.cli.property_files import connector_configs, worker_propertie
 from tests.support.kafka.clusters import SharedCluster
 from tests.support.processes import session_processes
 from tests.support.spark.mirrored_clusters import MirroredClusters, topic_names
-from tests.support.spark.observed_driver import JVM, PYTHON_WORKER
+from tests.support.spark.observed_driver import JVM
 from tests.support.spark.planted_secrets import FROM_ENVIRONMENT, INLINE, PlantedSecrets
 from tests.support.waiting import wait_until
 
 RECORDS = 300
-EXIT_SECOND_SIGNAL = 130
 RESIDENT = f"resident-{secrets.token_hex(3)}"
 FENCES = 3
-"""One for a driver that was killed, and some for a busy computer."""
+"""Of a busy computer, and one for a JVM that is killed."""
 USER = "mirror"
 CLIENTS = ("", "producer.", "consumer.", "admin.")
 MONITORING_VIEWS = ("/status", "/offsets", "/partitions", "/events", "/groups")
@@ -298,26 +295,6 @@ def test_a_changed_config_takes_effect(
         mirrored_clusters.assert_copied(topic, f"east.{topic}", fences=FENCES)
 
 
-def test_a_killed_driver_is_a_takeover_for_all_connectors(
-    mirrored_clusters: MirroredClusters, program: MirrorProcess, name: str
-) -> None:
-    topic = f"{name}.t"
-    mirrored_clusters.create_topic(topic)
-    mirrored_clusters.write_records(topic, range(RECORDS))
-    config = source_config(mirrored_clusters, name)
-    program.call_json("PUT", f"{connector_path(name)}/config", config)
-    mirrored_clusters.wait_until_copied(topic, f"east.{topic}", timeout_s=SPARK_TIMEOUT_S)
-    [driver] = program.drivers()
-    driver.kill()
-    mirrored_clusters.write_records(topic, range(RECORDS, 2 * RECORDS))
-    mirrored_clusters.wait_until_copied(topic, f"east.{topic}", timeout_s=SPARK_TIMEOUT_S)
-    program.wait_for_states(name, "RUNNING", "RUNNING")
-    mirrored_clusters.assert_copied(topic, f"east.{topic}", fences=FENCES)
-    assert_resident_copies(mirrored_clusters, program)
-    [other] = program.drivers()
-    assert other.pid != driver.pid
-
-
 @pytest.mark.soak
 def test_a_killed_jvm_is_replaced(
     mirrored_clusters: MirroredClusters, program: MirrorProcess, name: str
@@ -358,6 +335,7 @@ def test_the_status_names_an_unreachable_target_which_concerns_no_other_connecto
     assert_resident_copies(mirrored_clusters, program)
 
 
+@pytest.mark.runs_last  # it ends Spark, and it searches what the other tests have written
 def test_secrets_reach_the_brokers_and_no_log_topic_rest_answer_process_list_or_page_of_spark(
     mirrored_clusters: MirroredClusters,
     program_clusters: tuple[Cluster, Cluster],
@@ -476,43 +454,3 @@ def topic_contents(clusters: MirroredClusters, properties: dict[str, str]) -> di
 def file_contents(directory: Path) -> dict[str, bytes]:
     """All files of the worker: its log, Spark's logs, receipts."""
     return {str(file): file.read_bytes() for file in directory.rglob("*") if file.is_file()}
-
-
-def test_rest_answers_before_spark_runs_and_a_second_signal_ends_all_processes(
-    mirrored_clusters: MirroredClusters, tmp_path: Path
-) -> None:
-    name = new_name()
-    topic, remote = f"{name}.t", f"east.{name}.t"
-    mirrored_clusters.create_topic(topic)
-    mirrored_clusters.write_records(topic, range(RECORDS))
-    properties = worker_properties(mirrored_clusters.target, name)
-    with running_worker(properties, tmp_path) as program:
-        assert program.request("GET", "/health").status in (200, 503)
-        took_s = time.monotonic() - program.started_at
-        assert took_s < 60, f"REST answered after {took_s:.1f} s"
-        program.call_json(
-            "PUT", f"{connector_path(name)}/config", source_config(mirrored_clusters, name)
-        )
-        began_at = time.monotonic()
-        assert program.get_json("/connectors") == [name]
-        is_quick = time.monotonic() - began_at < 5
-        assert is_quick or not mirrored_clusters.reverse.source_end_offsets(remote), (
-            "REST waits for Spark"
-        )
-        mirrored_clusters.wait_until_copied(topic, remote, timeout_s=SPARK_TIMEOUT_S)
-        mirrored_clusters.assert_copied(topic, remote, fences=0)
-        [driver] = program.drivers()
-        assert session_processes(driver.pid, JVM)
-        assert session_processes(driver.pid, PYTHON_WORKER)
-        driver.send_signal(signal.SIGSTOP)  # it must not drain before the second signal
-        try:
-            program.send_signal()
-            wait_until(lambda: "Kafka Connect stopping" in program.output, "the worker to stop")
-            program.send_signal()
-            assert program.wait_for_exit(30) == EXIT_SECOND_SIGNAL
-        finally:
-            driver.send_signal(signal.SIGCONT)
-        # The driver notices the end of its standard input; its JVM and workers end with it.
-        wait_until(
-            lambda: not session_processes(driver.pid), "all of Spark to end", SPARK_TIMEOUT_S
-        )

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.lab.processes.process_reaper import ProcessReaper
+from tests.support.network_namespaces import has_namespaces
 from tests.support.previous_version import NO_COMMIT, has_previous_version, previous_source
 from tests.support.processes import session_processes
 from tests.support.spark.standalone_cluster import running_standalone_cluster
@@ -56,6 +57,13 @@ def clusters(reaper: ProcessReaper, lab_directory: Path) -> Iterator[ProxiedClus
         yield started
 
 
+@pytest.fixture(scope="module")
+def separated_clusters(reaper: ProcessReaper, lab_directory: Path) -> Iterator[ProxiedClusters]:
+    """Clusters whose workers have networks of their own, if this user can make them."""
+    with proxied_clusters(reaper, lab_directory, uses_namespaces=has_namespaces()) as started:
+        yield started
+
+
 def say(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
@@ -74,9 +82,10 @@ def finish(faults: WorkerFaults, name: str, title: str) -> None:
 @pytest.mark.timeout(MINUTES * 60 + MORE_THAN_THE_FAULTS_S)
 @pytest.mark.parametrize("mode", MODES)
 def test_no_record_is_lost_or_copied_twice_in_a_long_sequence_of_faults(
-    clusters: ProxiedClusters, tmp_path: Path, mode: str
+    separated_clusters: ProxiedClusters, tmp_path: Path, mode: str
 ) -> None:
     """A rolling restart first, then faults at random."""
+    clusters = separated_clusters
     choose = random.Random(f"{SEED} {mode}")
     group = f"g{secrets.token_hex(3)}"
     with running_worker_cluster(clusters, group, tmp_path, MODES[mode]) as cluster:
@@ -84,7 +93,8 @@ def test_no_record_is_lost_or_copied_twice_in_a_long_sequence_of_faults(
         with workers_under_load(cluster, PARTITIONS, TASKS, INTERVAL_S) as faults:
             faults.on_row = say
             faults.wait_for_second_epoch()
-            say(f"\nSOAK_SEED={SEED}, {mode}\n{HEADER}")
+            cuts = "network namespaces" if clusters.namespaces else "proxies"
+            say(f"\nSOAK_SEED={SEED}, {mode}, cut off by {cuts}\n{HEADER}")
             until = faults.began + MINUTES * 60 / len(MODES)
             try:
                 for name in WORKERS:

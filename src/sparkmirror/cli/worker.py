@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from pathlib import Path
 
 import click
@@ -20,6 +21,10 @@ from sparkmirror.worker.connect_worker import ConnectWorker
 from sparkmirror.worker.shutdown_signal import ShutdownSignal
 
 log = logging.getLogger(__name__)
+
+SWITCH_INTERVAL_S = 0.001
+"""How long a thread may keep the interpreter while others wait. Dozens of connectors may start at
+once, and a request waits for all of them."""
 
 
 @click.command()
@@ -43,6 +48,7 @@ def run_worker(file: Path, log_format: LogFormat) -> int:
     os.environ.update(operator_environment(properties.mapping, os.environ))
     require_valid_worker_file(properties, os.environ)
     os.environ.update(with_written_keys(properties, os.environ))
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     shutdown = ShutdownSignal()
     shutdown.install()
     install_log(log_format, os.environ)

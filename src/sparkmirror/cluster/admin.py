@@ -28,9 +28,11 @@ from sparkmirror.cluster.describe_cluster import DescribeClusterResult
 from sparkmirror.cluster.describe_topics import (
     NewTopic,
     TopicDescription,
+    TopicListing,
     describe_topic,
     describe_topics,
     find_hidden_topics,
+    list_topics,
 )
 from sparkmirror.cluster.topic_changes import TopicChangesResult
 from sparkmirror.errors import ClusterError, ClusterTimeout
@@ -82,6 +84,12 @@ class Admin:
         """Describe the topics named, or all. A topic that does not exist is not in the result."""
         return self._call(
             lambda router, timeout_s: describe_topics(router, names, timeout_s=timeout_s)
+        )
+
+    def list_topics(self, known_digest: bytes = b"") -> TopicListing:
+        """Describe all topics, unless nothing has changed since a listing with this digest."""
+        return self._call(
+            lambda router, timeout_s: list_topics(router, known_digest, timeout_s=timeout_s)
         )
 
     def find_hidden_topics(self, names: Collection[str]) -> dict[str, ClusterError]:

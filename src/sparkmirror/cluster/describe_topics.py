@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from types import MappingProxyType
+from typing import NamedTuple, TypeVar
 
 from sparkmirror.backoff import Backoff
 from sparkmirror.errors import (
@@ -18,10 +20,11 @@ from sparkmirror.errors import (
     TopicRejected,
 )
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, AnyBroker, Router
-from sparkmirror.wire.protocol.apis import METADATA
+from sparkmirror.wire.protocol.apis import METADATA, Api
 from sparkmirror.wire.protocol.error_code_exceptions import error_for_code
 from sparkmirror.wire.protocol.error_codes import ErrorCode
-from sparkmirror.wire.protocol.kafka_python_messages import MetadataResponse
+from sparkmirror.wire.protocol.kafka_python_messages import MetadataRequest, MetadataResponse
+from sparkmirror.wire.protocol.topics.metadata_if_changed import metadata_if_changed
 from sparkmirror.wire.protocol.topics.metadata_snapshot import metadata_request, read_brokers
 
 T = TypeVar("T")
@@ -74,9 +77,67 @@ def describe_topics(
     if names is not None and not names:
         return {}
     listed = _request(router, None if names is None else sorted(names), timeout_s)
-    return {
-        topic.name: _description(topic) for topic in listed if topic.name and not topic.error_code
-    }
+    return _descriptions(listed)
+
+
+class TopicListing(NamedTuple):
+    """The topics of a cluster. Equal listings have equal digests."""
+
+    digest: bytes
+    topics: Mapping[str, TopicDescription] | None
+    """None if they are those of the listing whose digest the caller knows."""
+
+
+class RecentListings:
+    """The listings that this process has decoded last, by digest. Any thread may call it.
+
+    Connectors that start together list the same topics: one of them decodes the answer.
+    """
+
+    def __init__(self, size: int = 4) -> None:
+        self._size = size
+        self._lock = threading.Lock()
+        self._topics: dict[bytes, Mapping[str, TopicDescription]] = {}
+
+    def by_digest(self) -> dict[bytes, Mapping[str, TopicDescription]]:
+        """Return all of them, oldest first."""
+        with self._lock:
+            return dict(self._topics)
+
+    def add(self, digest: bytes, topics: Mapping[str, TopicDescription]) -> None:
+        """Keep a listing, and drop the oldest one if there are too many."""
+        with self._lock:
+            self._topics.pop(digest, None)
+            self._topics[digest] = topics
+            while len(self._topics) > self._size:
+                del self._topics[next(iter(self._topics))]
+
+
+RECENT_LISTINGS = RecentListings()
+
+
+def list_topics(
+    router: Router,
+    known_digest: bytes = b"",
+    *,
+    timeout_s: float = CALL_TIMEOUT_S,
+    recent: RecentListings = RECENT_LISTINGS,
+) -> TopicListing:
+    """Describe all topics, unless nothing has changed since the listing with a known digest.
+
+    A listing of very many topics that is known, or `recent`, costs a fraction of `describe_topics`.
+    """
+    decoded = recent.by_digest()
+    api = metadata_if_changed({known_digest, *decoded})
+    listed = _request(router, None, timeout_s, api)
+    digest = api.received.digest
+    if digest == known_digest:
+        return TopicListing(digest, None)
+    topics = decoded.get(digest)
+    if topics is None:
+        topics = MappingProxyType(_descriptions(listed))
+        recent.add(digest, topics)
+    return TopicListing(digest, topics)
 
 
 def find_hidden_topics(
@@ -124,9 +185,14 @@ def await_new_topic(find: Callable[[], T], wait_s: float) -> T:
         time.sleep(min(backoff.next_delay_s(), left_s))
 
 
-def _request(router: Router, names: Sequence[str] | None, timeout_s: float) -> list[_Topic]:
+def _request(
+    router: Router,
+    names: Sequence[str] | None,
+    timeout_s: float,
+    api: Api[MetadataRequest, MetadataResponse] = METADATA,
+) -> list[_Topic]:
     answer = router.call(
-        METADATA,
+        api,
         lambda: metadata_request(names),
         AnyBroker(),
         codes=lambda answer: (answer.error_code or 0,),
@@ -134,6 +200,12 @@ def _request(router: Router, names: Sequence[str] | None, timeout_s: float) -> l
     )
     router.update_brokers(read_brokers(answer))
     return answer.topics
+
+
+def _descriptions(listed: Iterable[_Topic]) -> dict[str, TopicDescription]:
+    return {
+        topic.name: _description(topic) for topic in listed if topic.name and not topic.error_code
+    }
 
 
 def _description(topic: _Topic) -> TopicDescription:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import selectors
+import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -62,6 +63,8 @@ class EventLoop:
         self._selector.register(self._wakeup_reader, selectors.EVENT_READ, None)
         self._executor = ThreadPoolExecutor(BACKGROUND_THREADS, thread_name_prefix="copy")
         self._pending_calls: deque[Callable[[], None]] = deque()
+        self._thread_id = -1
+        """The thread of the last turn: it sees the pending calls before it waits."""
 
     def register(self, channel: SelectableChannel, on_lost: Callable[[MirrorError], None]) -> None:
         """Watch a channel from now on; call `on_lost` once if it fails."""
@@ -89,19 +92,25 @@ class EventLoop:
     def call_soon(self, callback: Callable[[], None]) -> None:
         """Call the callback in the loop's thread at its next turn. Any thread may call this."""
         self._pending_calls.append(callback)
-        self._wake()
+        if threading.get_ident() != self._thread_id:
+            self._wake()
 
-    def run_once(self, timeout_s: float) -> None:
-        """Wait for events, at most `timeout_s`, and handle them."""
+    def run_once(self, timeout_s: float) -> int:
+        """Wait for events, at most `timeout_s`, and handle them.
+
+        Returns how many channels had an event and how many callbacks were called, together.
+        """
+        self._thread_id = threading.get_ident()
         self._update_interest()
         ready = self._selector.select(0 if self._pending_calls else max(timeout_s, 0))
-        self._run_pending_calls()  # they are older than the events
+        handled = self._run_pending_calls()  # they are older than the events
         for key, mask in ready:
             if key.data is None:
                 self._drain_wakeups()
             else:
                 self._dispatch(key.data, mask)
-        self._run_pending_calls()
+                handled += 1
+        return handled + self._run_pending_calls()
 
     def close(self) -> None:
         """Close the selector. Background work that has begun ends by itself."""
@@ -121,9 +130,12 @@ class EventLoop:
             if registration:
                 registration.on_lost(error)
 
-    def _run_pending_calls(self) -> None:
+    def _run_pending_calls(self) -> int:
+        called = 0
         while self._pending_calls:
             self._pending_calls.popleft()()
+            called += 1
+        return called
 
     def _dispatch(self, channel: SelectableChannel, mask: int) -> None:
         if channel not in self._registrations:

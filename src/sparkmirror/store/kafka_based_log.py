@@ -19,13 +19,14 @@ from functools import partial
 from typing import Protocol, TypeAlias, TypeVar
 
 from sparkmirror.backoff import Backoff
-from sparkmirror.errors import ClusterError, ClusterTimeout, ClusterUnavailable
+from sparkmirror.errors import CallCancelled, ClusterError, ClusterTimeout, ClusterUnavailable
 from sparkmirror.logging_context import ContextThread
 from sparkmirror.mirror.offsets.records import RecordBytes
 from sparkmirror.model import TopicPartition
 from sparkmirror.store.fenced_writer import FencedWriter
 from sparkmirror.store.keyed_append import append_keyed
 from sparkmirror.store.store_api import READ_TO_END_TIMEOUT_S, TRANSACTION_TIMEOUT_S
+from sparkmirror.store.topic_follower import TopicFollower
 from sparkmirror.store.topic_reader import (
     ConsumedRecord,
     TopicReader,
@@ -161,8 +162,10 @@ class KafkaBasedLog:
     def _run(self, router: Router, on_record: ConsumedCallback) -> None:
         try:
             reader = self._retry(partial(TopicReader, router, self.topic, METADATA_TIMEOUT_S))
-            while reader is not None and not self._stopping.is_set():
-                self._poll_once(reader, on_record)
+            if reader is not None:
+                self._follow(reader, TopicFollower(router, reader), on_record)
+        except CallCancelled:
+            assert self._stopping.is_set(), "only `stop` cancels"
         except BaseException as error:  # noqa: BLE001 - raised again in the threads that wait
             self._fail(error)
         finally:
@@ -180,17 +183,22 @@ class KafkaBasedLog:
             self._stopping.wait(self._read_errors.next_delay_s())
         return None
 
-    def _poll_once(self, reader: TopicReader, on_record: ConsumedCallback) -> None:
-        records, error = reader.poll()
-        for record in records:
-            _consume(on_record, record)
-        self._record_count += len(records)
-        self._update_positions(reader)
-        if error is not None and not error.retriable and not self._ready:
-            raise error
-        self._read_errors.on_attempt(error)
-        if error is not None:
-            self._stopping.wait(self._read_errors.next_delay_s())
+    def _follow(
+        self, reader: TopicReader, follower: TopicFollower, on_record: ConsumedCallback
+    ) -> None:
+        while not self._stopping.is_set():
+            records, error = follower.poll()
+            for record in records:
+                _consume(on_record, record)
+            self._record_count += len(records)
+            self._update_positions(reader)
+            if self._stopping.is_set():
+                return
+            if error is not None and not error.retriable and not self._ready:
+                raise error
+            self._read_errors.on_attempt(error)
+            if error is not None:
+                self._stopping.wait(self._read_errors.next_delay_s())
 
     def _update_positions(self, reader: TopicReader) -> None:
         positions = reader.positions()

@@ -7,7 +7,7 @@ harmless in a compacted topic: the last record of a key wins, and both are the s
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 from sparkmirror.mirror.connect_topics.partitioner import partition_for
 from sparkmirror.mirror.offsets.records import RecordBytes
@@ -15,22 +15,36 @@ from sparkmirror.model import TopicPartition
 from sparkmirror.store.topic_reader import topic_partitions
 from sparkmirror.wire.batch.records import Record
 from sparkmirror.wire.net.routing import Router
-from sparkmirror.wire.protocol.synchronous.synchronous_produce import append_records
+from sparkmirror.wire.protocol.synchronous.multi_partition_produce import append_to_partitions
 
 MAX_BATCH_BYTES = 500_000
 """Well below the default max.message.bytes: task configs of large flows add up."""
 
 
-def append_keyed(router: Router, topic: str, records: Sequence[RecordBytes], now_ms: int) -> None:
-    """Append records, in order within a partition. Returns when the brokers have them."""
+def append_keyed(
+    router: Router,
+    topic: str,
+    records: Iterable[RecordBytes],
+    now_ms: int,
+    find_partition: Callable[[bytes, int], int] = partition_for,
+) -> None:
+    """Append records, in order within a partition. Returns when the brokers have them.
+
+    Records of other partitions may be appended when this raises. `find_partition` returns the
+    partition of a key in a topic with some number of partitions, as Kafka's default partitioner.
+    """
     count = len(topic_partitions(router, topic))
     by_partition: dict[int, list[RecordBytes]] = defaultdict(list)
     for record in records:
         assert record.key is not None, "records of Connect's topics have keys"
-        by_partition[partition_for(record.key, count)].append(record)
-    for number, group in by_partition.items():
-        for batch in split_into_batches(group, now_ms):
-            append_records(router, TopicPartition(topic, number), batch)
+        by_partition[find_partition(record.key, count)].append(record)
+    append_to_partitions(
+        router,
+        {
+            TopicPartition(topic, number): split_into_batches(group, now_ms)
+            for number, group in by_partition.items()
+        },
+    )
 
 
 def split_into_batches(records: Iterable[RecordBytes], now_ms: int) -> Iterator[list[Record]]:

@@ -35,8 +35,11 @@ class KafkaStatusBackingStore:
         self._outbox = outbox
         self._lock = threading.Lock()
         self._state = StatusState()
-        self._unread: dict[tuple[str, int | None], ConnectStatus] = {}
-        """Statuses that this worker has put and the store has not read from the topic yet."""
+        self._unread: dict[str, dict[int | None, ConnectStatus]] = {}
+        """Statuses that this worker has put and the store has not read from the topic yet.
+
+        By connector, then by task; None is the connector itself. No inner dict is empty.
+        """
 
     def start(self) -> None:
         """Read the topic to its end, keep following it, and start the outbox. Blocks."""
@@ -61,14 +64,14 @@ class KafkaStatusBackingStore:
     def put(self, status: ConnectStatus) -> None:
         """Queue a status. It is visible at once."""
         with self._lock:
-            self._unread[status.connector, status.task] = status
+            self._unread.setdefault(status.connector, {})[status.task] = status
         self._outbox.send(QueuedRecord(record=status.encode(), should_write=_always))
 
     def put_safe(self, status: ConnectStatus) -> None:
         """Queue a status that is dropped if a newer owner has written one."""
         with self._lock:
             if can_write_safely(self._current_status(status.connector, status.task), status):
-                self._unread[status.connector, status.task] = status
+                self._unread.setdefault(status.connector, {})[status.task] = status
         self._outbox.send(
             QueuedRecord(record=status.encode(), should_write=partial(self._may_write, status))
         )
@@ -86,8 +89,8 @@ class KafkaStatusBackingStore:
     def connectors(self) -> tuple[str, ...]:
         """Return the names of all connectors that have a status, or a task with a status."""
         with self._lock:
-            names = (*self._state.connectors(), *(name for name, _ in self._unread))
-            return tuple(name for name in dict.fromkeys(names) if self._has_status(name))
+            names = dict.fromkeys((*self._state.connectors(), *self._unread))
+            return tuple(name for name in names if self._has_status(name))
 
     def connector_status(self, name: str) -> ConnectStatus | None:
         """Return the status of a connector, if there is one."""
@@ -115,17 +118,24 @@ class KafkaStatusBackingStore:
             return self._state.topic_statuses(connector)
 
     def _has_status(self, name: str) -> bool:
-        return bool(self._current_status(name, None) or self._current_task_statuses(name))
+        is_read = name not in self._unread
+        return is_read or bool(
+            self._current_status(name, None) or self._current_task_statuses(name)
+        )
 
     def _current_task_statuses(self, connector: str) -> tuple[ConnectStatus, ...]:
-        read = {status.task for status in self._state.task_statuses(connector)}
-        unread = {task for name, task in self._unread if name == connector}
-        tasks = sorted(task for task in read | unread if task is not None)
+        read = self._state.task_statuses(connector)
+        unread = self._unread.get(connector)
+        if not unread:
+            return read
+        tasks = sorted(
+            task for task in {*unread, *(status.task for status in read)} if task is not None
+        )
         found = (self._current_status(connector, task) for task in tasks)
         return tuple(status for status in found if status is not None)
 
     def _current_status(self, connector: str, task: int | None) -> ConnectStatus | None:
-        unread = self._unread.get((connector, task))
+        unread = self._unread.get(connector, {}).get(task)
         if unread is None:
             return self._read_status(connector, task)
         return None if unread.state is LifecycleState.DESTROYED else unread
@@ -140,10 +150,15 @@ class KafkaStatusBackingStore:
         with self._lock:
             change = self._state.apply(consumed.record, location=str(consumed))
             if isinstance(change, ConnectStatus | StatusTombstone):
-                key = (change.connector, change.task)
-                unread = self._unread.get(key)
-                if unread is not None and _replaces(change, unread):
-                    del self._unread[key]
+                self._forget_unread(change)
+
+    def _forget_unread(self, change: ConnectStatus | StatusTombstone) -> None:
+        unread = self._unread.get(change.connector, {})
+        status = unread.get(change.task)
+        if status is not None and _replaces(change, status):
+            del unread[change.task]
+            if not unread:
+                del self._unread[change.connector]
 
 
 def _replaces(change: ConnectStatus | StatusTombstone, unread: ConnectStatus) -> bool:

@@ -1,15 +1,15 @@
 """Reads a compacted topic: all partitions, from their beginning offsets to their end and beyond.
 
-Connect's topics are read here only. `read_to_end` reads once, `poll` follows the topic. Brokers may
-stop, restart and hand over leadership meanwhile. All calls block, in the thread of the router.
+Connect's topics are read here only. `read_to_end` reads up to an end; `topic_follower` follows the
+topic from there. Brokers may stop, restart and hand over leadership meanwhile. All calls block, in
+the thread of the router.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -20,29 +20,26 @@ from sparkmirror.mirror.offsets.records import RecordBytes
 from sparkmirror.model import TopicPartition
 from sparkmirror.store.committed_records import CommittedRecordReader
 from sparkmirror.wire.net.address import Address
-from sparkmirror.wire.net.buffer_pool import ResponseFrame
-from sparkmirror.wire.net.connection import BrokerConnection
 from sparkmirror.wire.net.leader_calls import NEW_TOPIC_WAIT_S
 from sparkmirror.wire.net.routing import CALL_TIMEOUT_S, LeaderOf, Router
 from sparkmirror.wire.protocol.error_code_exceptions import error_for_code
 from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
-from sparkmirror.wire.protocol.fetch import FetchParams, FetchPosition, fetch_request, fetch_version
-from sparkmirror.wire.protocol.request import ClientRequest
 from sparkmirror.wire.protocol.synchronous.synchronous_fetch import raise_for_code
 from sparkmirror.wire.protocol.topics.metadata_snapshot import TopicInfo
 from sparkmirror.wire.protocol.topics.offsets import EARLIEST, LATEST, list_offsets
+from sparkmirror.wire.protocol.topics.topic_fetch import (
+    PartitionRecords,
+    TopicFetchResponse,
+    topic_fetch_request,
+)
 
 log = logging.getLogger(__name__)
 
 NO_PROGRESS_TIMEOUT_S = 30.0
 """How long `read_to_end` may get no records before the end. Then it raises."""
 FETCH_TIMEOUT_S = 8.0
-SINGLE_LEADER_WAIT_MS = 500
-MULTI_LEADER_WAIT_MS = 100
-"""How long a broker may wait for new records. A single leader answers with the first new record.
-Several leaders are awaited together, so their wait delays the records of the others."""
-MAX_PARTITION_BYTES = 1 << 20
-MAX_RESPONSE_BYTES = 8 << 20
+FETCH_WAIT_MS = 500
+"""How long a broker may wait for records that it must have."""
 MAX_SHOWN_KEY_BYTES = 200
 
 
@@ -121,7 +118,7 @@ class TopicReader:
 
     def __init__(self, router: Router, topic: str, timeout_s: float = CALL_TIMEOUT_S) -> None:
         self._router = router
-        self._topic = topic
+        self.topic = topic
         partitions = topic_partitions(router, topic, timeout_s)
         self.beginning_offsets: Mapping[int, int] = _list_offsets(
             router, partitions, EARLIEST, timeout_s
@@ -131,12 +128,14 @@ class TopicReader:
             p.partition: CommittedRecordReader(p, self.beginning_offsets[p.partition])
             for p in partitions
         }
-        self._was_polled = False
 
     def move_end(self, timeout_s: float = CALL_TIMEOUT_S) -> None:
         """Set `end_offsets` to the ends of the partitions now, so that `read_to_end` goes on."""
         partitions = [reader.partition for reader in self._readers.values()]
         self.end_offsets = end_offsets(self._router, partitions, timeout_s)
+
+    def close(self) -> None:
+        """No-op: the router belongs to the caller."""
 
     def positions(self) -> dict[int, int]:
         """Return the next offset to read, by partition."""
@@ -147,7 +146,7 @@ class TopicReader:
         deadline, backoff = time.monotonic() + NO_PROGRESS_TIMEOUT_S, Backoff()
         while not has_reached(self.positions(), self.end_offsets):
             before = self.positions()
-            records, error = self.poll()
+            records, error = self.poll(self.end_offsets)
             yield from records
             if self.positions() != before:
                 deadline = time.monotonic() + NO_PROGRESS_TIMEOUT_S
@@ -158,40 +157,67 @@ class TopicReader:
                 raise error
             time.sleep(backoff.next_delay_s())
 
-    def poll(self) -> PollResult:
-        """Fetch once from all leaders. They wait a moment if there is no new record.
+    def poll(self, ends: Mapping[int, int]) -> PollResult:
+        """Fetch once the partitions that are not at these ends, from all their leaders.
 
-        The first poll does not wait, so an empty topic is read to its end at once.
+        Partitions at their end are not fetched: their leaders would wait for new records.
         """
-        try:
-            groups = self._group_by_leader()
-        except ClusterError as error:
-            return PollResult((), error)
-        wait_ms = SINGLE_LEADER_WAIT_MS if len(groups) == 1 else MULTI_LEADER_WAIT_MS
-        if not self._was_polled:
-            self._was_polled, wait_ms = True, 0
-        positions = self.positions()
+        offsets = {n: at for n, at in self.positions().items() if at != ends.get(n, at)}
+        errors: list[ClusterError] = []
+        groups = self.group_by_leader(offsets, errors)
         requests = {
             address: partial(
-                _topic_fetch_request, self._topic, {n: positions[n] for n in numbers}, wait_ms
+                topic_fetch_request, self.topic, {n: offsets[n] for n in numbers}, FETCH_WAIT_MS
             )
             for address, numbers in groups.items()
         }
         records: list[ConsumedRecord] = []
-        errors = self._leaderless_errors(groups)
         responses = self._router.connections.request_all(
             requests, time.monotonic() + FETCH_TIMEOUT_S
         )
         for address, response in responses.items():
-            if isinstance(response, TopicFetchResponse) and response.error_code is ErrorCode.NONE:
-                for fetched in response.partitions:
-                    records += self._consume(fetched, errors)
-            else:
-                errors.append(self._response_error(response))
-                self._invalidate_leaders(groups[address])
+            records += self.consume(groups[address], response, errors)
         return PollResult(records, errors[0] if errors else None)
 
-    def _consume(
+    def consume(
+        self,
+        numbers: Sequence[int],
+        response: TopicFetchResponse | ClusterError,
+        errors: list[ClusterError],
+    ) -> list[ConsumedRecord]:
+        """Return the records of a response for these partitions, and advance; append errors."""
+        if isinstance(response, TopicFetchResponse) and response.error_code is ErrorCode.NONE:
+            return [
+                record
+                for fetched in response.partitions
+                for record in self._consume_partition(fetched, errors)
+            ]
+        errors.append(self._response_error(response))
+        self._invalidate_leaders(numbers)
+        return []
+
+    def group_by_leader(
+        self, numbers: Iterable[int], errors: list[ClusterError]
+    ) -> dict[Address, list[int]]:
+        """Return partitions by the address of their leader; append an error for the others."""
+        partitions = [self._readers[number].partition for number in numbers]
+        if any(self._router.metadata.leader_node(p) is None for p in partitions):
+            try:
+                self._router.refresh([self.topic], timeout_s=FETCH_TIMEOUT_S)
+            except ClusterError as error:
+                errors.append(error)
+        groups: dict[Address, list[int]] = {}
+        leaderless: list[int] = []
+        for partition in partitions:
+            broker = self._router.metadata.leader_node(partition)
+            group = leaderless if broker is None else groups.setdefault(broker.address, [])
+            group.append(partition.partition)
+        if leaderless:
+            shown = ", ".join(map(str, sorted(leaderless)))
+            errors.append(self._unavailable(f"has no leader for partition {shown}"))
+        return groups
+
+    def _consume_partition(
         self, fetched: PartitionRecords, errors: list[ClusterError]
     ) -> Iterator[ConsumedRecord]:
         reader, end = self._readers[fetched.partition], self.end_offsets[fetched.partition]
@@ -204,9 +230,7 @@ class TopicReader:
         for record in reader.accept(fetched.records):
             content = RecordBytes(record.key, record.value)
             preexisting = record.offset < end
-            yield ConsumedRecord(
-                self._topic, fetched.partition, record.offset, content, preexisting
-            )
+            yield ConsumedRecord(self.topic, fetched.partition, record.offset, content, preexisting)
 
     def _handle_error_code(self, reader: CommittedRecordReader, code: ErrorCode) -> None:
         """Seek to the beginning if the position is out of range; raise every other error."""
@@ -226,96 +250,21 @@ class TopicReader:
         )
         reader.seek(start)
 
-    def _group_by_leader(self) -> dict[Address, list[int]]:
-        partitions = [reader.partition for reader in self._readers.values()]
-        if any(self._router.metadata.leader_node(p) is None for p in partitions):
-            self._router.refresh([self._topic], timeout_s=FETCH_TIMEOUT_S)
-        groups: dict[Address, list[int]] = {}
-        for partition in partitions:
-            broker = self._router.metadata.leader_node(partition)
-            if broker is not None:
-                groups.setdefault(broker.address, []).append(partition.partition)
-        return groups
-
     def _invalidate_leaders(self, numbers: Sequence[int]) -> None:
         for number in numbers:
             self._router.invalidate(LeaderOf(self._readers[number].partition))
 
-    def _leaderless_errors(self, groups: Mapping[Address, Sequence[int]]) -> list[ClusterError]:
-        with_leader = {number for numbers in groups.values() for number in numbers}
-        if with_leader == self._readers.keys():
-            return []
-        shown = ", ".join(map(str, sorted(self._readers.keys() - with_leader)))
-        return [self._unavailable(f"has no leader for partition {shown}")]
-
     def _response_error(self, response: TopicFetchResponse | ClusterError) -> ClusterError:
         if isinstance(response, ClusterError):
             return response
-        return error_for_code(
-            self._router.client.cluster, "Fetch", response.error_code, self._topic
-        )
+        return error_for_code(self._router.client.cluster, "Fetch", response.error_code, self.topic)
 
     def _unavailable(self, what: str) -> ClusterError:
         return ClusterUnavailable(
-            self._router.client.cluster, f"{self._topic} {what}; check whether all brokers are up"
+            self._router.client.cluster, f"{self.topic} {what}; check whether all brokers are up"
         )
 
 
 def has_reached(positions: Mapping[int, int], ends: Mapping[int, int]) -> bool:
     """Return whether every partition was read up to its end."""
     return all(positions.get(number, 0) >= end for number, end in ends.items())
-
-
-# -- one fetch for many partitions of a topic --------------------------------------------------
-
-
-class PartitionRecords(NamedTuple):
-    """The response of a broker for one partition."""
-
-    partition: int
-    error_code: ErrorCode
-    records: bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicFetchResponse:
-    """The response of a broker. The connection reads `throttle_time_ms`."""
-
-    throttle_time_ms: int
-    error_code: ErrorCode
-    partitions: tuple[PartitionRecords, ...]
-
-
-def _topic_fetch_request(
-    topic: str, offsets: Mapping[int, int], wait_ms: int, connection: BrokerConnection
-) -> ClientRequest[TopicFetchResponse]:
-    """A Fetch at these offsets.
-
-    The response copies the records: `wire` decodes views into buffers that it uses again, and the
-    topics of stores are small.
-    """
-    fetch = fetch_request(
-        fetch_version(connection.api_versions, by_id=False),
-        FetchParams(max_wait_ms=wait_ms, max_bytes=MAX_RESPONSE_BYTES),
-        [FetchPosition(topic, number, at, MAX_PARTITION_BYTES) for number, at in offsets.items()],
-    )
-
-    def decode(frame: ResponseFrame, at: int) -> TopicFetchResponse:
-        response = fetch.decode(frame, at)
-        return TopicFetchResponse(
-            throttle_time_ms=response.throttle_time_ms,
-            error_code=ErrorCode(response.error_code),
-            partitions=tuple(
-                PartitionRecords(found.partition, ErrorCode(found.error_code), bytes(found.records))
-                for found in response.partitions
-            ),
-        )
-
-    return ClientRequest(
-        name=fetch.name,
-        api_key=fetch.api_key,
-        version=fetch.version,
-        flexible=fetch.flexible,
-        body=fetch.body,
-        decode=decode,
-    )

@@ -53,12 +53,12 @@ def test_markers_are_found_at_the_end_and_behind_other_batches(
     after = fencer.identity_for(partitions[0])
     before = ProducerIdAndEpoch(after.producer_id, after.epoch - 1)
     version = EPOCH_BUMPING_VERSION
-    assert find_markers(router, partitions[:1], before, version) == {
+    assert find_markers(router, {partitions[0]: before}, version) == {
         partitions[0]: MarkerSearch(has_marker=True, end_offset=11)
     }
     stranger = init_producer_id(router)
     missing = TopicPartition(remote, COUNT)
-    found = find_markers(router, [partitions[1], missing], stranger, version)
+    found = find_markers(router, dict.fromkeys([partitions[1], missing], stranger), version)
     assert found[partitions[1]].has_marker is None, "the log begins without a marker of this one"
     assert found[missing].has_marker is None
     assert found[missing].code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bench.worker_group import config_read_s, is_running_on
+from bench.worker_group import RestRequest, config_read_s, is_running_on, request_figures
 from sparkmirror.errors import LabError
 
 LOG = """\
@@ -50,3 +50,14 @@ def test_the_config_topic_is_read_from_the_start_of_the_herder_on() -> None:
 def test_a_log_without_the_config_topic_is_refused() -> None:
     with pytest.raises(LabError, match="config topic"):
         config_read_s(LOG.replace("g-configs", "g-others"))
+
+
+def test_figures_of_requests() -> None:
+    requests = [RestRequest(float(number), float(100 - number)) for number in range(1, 101)]
+    assert request_figures(requests) == {
+        "requests": 100.0,
+        "rest_p50_ms": 51.0,
+        "rest_p99_ms": 100.0,
+        "rest_max_ms": 100.0,
+        "wake_up_p99_ms": 99.0,
+    }

@@ -25,6 +25,10 @@ ROOT = Path(__file__).parents[3]
 class Named:
     nodeid: str
 
+    def get_closest_marker(self, name: str) -> str | None:
+        """A test whose name begins with that of a marker has it."""
+        return name if self.nodeid.partition("::")[2].startswith(name) else None
+
 
 @dataclass
 class Timed(Named):
@@ -37,6 +41,15 @@ def test_the_longest_file_comes_first_and_an_unknown_one_before_it() -> None:
     ordered = longest_first(items, {"a.py": 9.0, "b.py": 3.0})
     assert [item.nodeid for item in ordered] == [
         *("new.py::1", "a.py::2", "a.py::1", "b.py::1", "b.py::0"),
+    ]
+
+
+def test_a_test_that_runs_last_comes_after_the_others_of_its_file() -> None:
+    names = ["a.py::runs_last_1", "b.py::runs_last_2", "a.py::2", "b.py::3", "a.py::1"]
+    items = cast(list[pytest.Item], [Named(name) for name in names])
+    ordered = longest_first(items, {"a.py": 9.0, "b.py": 3.0})
+    assert [item.nodeid for item in ordered] == [
+        *("a.py::2", "a.py::1", "a.py::runs_last_1", "b.py::3", "b.py::runs_last_2"),
     ]
 
 

@@ -225,6 +225,23 @@ def test_calls_that_hang_do_not_accumulate_threads(short_timeouts: str) -> None:
     )
 
 
+def test_a_read_from_memory_is_answered_while_every_thread_is_busy() -> None:
+    herder = BlockingHerder()
+    limits = RestLimits(request_timeout_s=0.5, max_concurrent_requests=1)
+    options = RestOptions(limits=limits, access_log=False)
+    with running_rest_server(herder, options) as server, ThreadPoolExecutor(1) as clients:
+        hanging = clients.submit(request_once, server.address, "GET", "/connectors")
+        assert herder.pending_calls.acquire(timeout=30)
+        assert request_once(server.address, "GET", "/connectors/x/tasks").status == 500
+        herder.is_read = True
+        answer = request_once(server.address, "GET", "/connectors/x/tasks")
+        assert (answer.status, answer.json) == (200, [])
+        unexpected = request_once(server.address, "GET", "/connectors/x")
+        assert unexpected.message == "KeyError: the worker's log says more about it"
+        herder.release()
+        assert hanging.result().status == 500
+
+
 def test_an_unexpected_error_is_logged_and_not_shown(caplog: pytest.LogCaptureFixture) -> None:
     with running_rest_server(BlockingHerder()) as server:
         answer = request_once(server.address, "GET", "/connectors/x")

@@ -33,13 +33,16 @@ class ScriptedReader:
     def move_end(self) -> None:
         """No-op."""
 
+    def close(self) -> None:
+        """No-op."""
+
 
 def test_records_that_were_read_before_an_error_are_returned_by_the_next_call() -> None:
     """A lost record would hide that another conductor has claimed a partition."""
     gone = ClusterUnavailable("A", "no leader")
     reader = ScriptedReader([], [stored(1), gone], [stored(2)], [stored(3)])
     topic = OffsetsTopic(cast("Router", None), "offsets", lambda *_: reader)
-    topic.load()
+    topic.load(is_followed=True)
     with pytest.raises(ClusterUnavailable):
         topic.load_new()
     assert topic.load_new() == [stored(1), stored(2)]

@@ -1,11 +1,12 @@
 """Tutorial 000, typed from its first command to its last.
 
-Replaced words: the addresses of the brokers, the directory `/etc/kafka-connect`, and the port of
-the worker (`curl` reaches it under the port of the tutorial). Compose's brokers are two clusters
-with one broker each and an authorizer; its service `connect` is the entry point of the image with
-the environment of the tutorial's file. `docker exec` is a shell of this computer. The topics have
-the names of the tutorial. The brokers run Kafka 4; those of the tutorial, Kafka 2.8, are in
-`tests/brokers/test_broker_versions.py`.
+Replaced words: the addresses of the brokers, the directory `/etc/kafka-connect`, the port of the
+worker (`curl` reaches it under the port of the tutorial), and the pause of the loop that writes
+random numbers: each round starts a Java process, also while Spark starts. Compose's brokers are two
+clusters with one broker each and an authorizer; its service `connect` is the entry point of the
+image with the environment of the tutorial's file. `docker exec` is a shell of this computer. The
+topics have the names of the tutorial. The brokers run Kafka 4; those of the tutorial, Kafka 2.8,
+are in `tests/brokers/test_broker_versions.py`.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ def test_quickstart_with_one_worker_and_one_connector(
         "broker:29092": clusters.source.bootstrap,
         "broker2:29093": clusters.target.bootstrap,
         "/etc/kafka-connect": str(tmp_path / "etc"),
+        "sleep 1;": "sleep 5;",
     }
     tutorial = Tutorial("000", tmp_path / "home", words, {int(PORT): port})
     tutorial.environment["PATH"] += f"{os.pathsep}{kafka_tools}"

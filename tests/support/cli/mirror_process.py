@@ -44,6 +44,7 @@ class MirrorProcess:
         self.authorization = ""
         """The Authorization header of the requests to its REST API; empty: none."""
         self.started_at = time.monotonic()
+        self._address = ""
         with self.log.open("ab") as out:
             self._process = subprocess.Popen(
                 list(command),
@@ -69,15 +70,11 @@ class MirrorProcess:
 
     @property
     def address(self) -> str:
-        """The URL of its REST API; waits until the API listens."""
-        wait_until(
-            lambda: bool(self._listen_match()),
-            f"the REST API to listen; output: {self.output}",
-            SPARK_TIMEOUT_S,
-        )
-        found = self._listen_match()
-        assert found
-        return found[1]
+        """The URL of its REST API; waits until the API listens. The process must run."""
+        if not self._address:
+            self._address = self._wait_for_address()
+        self._assert_running()
+        return self._address
 
     # -- REST -----------------------------------------------------------------------------------
 
@@ -171,9 +168,24 @@ class MirrorProcess:
             SPARK_TIMEOUT_S,
         )
 
-    def _listen_match(self) -> re.Match[str] | None:
-        assert self._process.poll() is None, f"the process has ended: {self.output[-3000:]}"
-        return _LISTENING.search(self.output)
+    def _wait_for_address(self) -> str:
+        found: re.Match[str] | None = None
+
+        def listens() -> bool:
+            nonlocal found
+            self._assert_running()
+            found = _LISTENING.search(self.output)
+            return found is not None
+
+        try:
+            wait_until(listens, "", SPARK_TIMEOUT_S)
+        except AssertionError as error:
+            raise AssertionError(f"the REST API does not listen; {error}: {self.output}") from None
+        assert found
+        return found[1]
+
+    def _assert_running(self) -> None:
+        assert self.is_running(), f"the process has ended: {self.output[-3000:]}"
 
 
 @contextmanager
@@ -194,15 +206,22 @@ def running_process(
 
 @contextmanager
 def running_worker(
-    properties: Mapping[str, str], directory: Path, environ: Mapping[str, str] | None = None
+    properties: Mapping[str, str],
+    directory: Path,
+    environ: Mapping[str, str] | None = None,
+    prefix: Sequence[str] = (),
 ) -> Iterator[MirrorProcess]:
-    """Run a Connect worker, on a free port unless `rest.port` is set."""
+    """Run a Connect worker, on a free port unless `rest.port` is set.
+
+    `prefix` is a command that runs the command which follows it.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     chosen = dict(properties)
     if "rest.port" not in chosen:
         chosen.setdefault("listeners", "http://127.0.0.1:0")
     file = write_properties(directory / "connect-distributed.properties", chosen)
-    with running_process([*SPARKMIRROR, "worker", str(file)], directory, environ) as program:
+    command = [*prefix, *SPARKMIRROR, "worker", str(file)]
+    with running_process(command, directory, environ) as program:
         yield program
 
 

@@ -47,6 +47,7 @@ class ScriptedClusters(ClusterQueries):
     topic_id: str | ErrorCode = ""
     epoch_end: int | ErrorCode = 200
     limits: TargetLimits | ErrorCode = TargetLimits()
+    metadata_requests = 0
 
     @classmethod
     def scripted(cls) -> ScriptedClusters:
@@ -69,6 +70,7 @@ class ScriptedClusters(ClusterQueries):
         return dict.fromkeys(partitions, self.target_range or empty)
 
     def topic_ids(self, router: Router, topics: Iterable[str]) -> dict[str, str | ErrorCode]:
+        self.metadata_requests += 1
         return dict.fromkeys(topics, self.topic_id)
 
     def epoch_ends(

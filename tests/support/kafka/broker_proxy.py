@@ -47,6 +47,8 @@ class _ProxiedConnection:
 class BrokerProxy:
     """Listens at once; serves after `forward_to`. Use: `with BrokerProxy() as proxy:`."""
 
+    host: str = "127.0.0.1"
+    """The address at which the proxy listens."""
     delay_s: float = 0.0
     """The delay of every response."""
     drops_produce_responses: bool = False
@@ -65,7 +67,7 @@ class BrokerProxy:
     _threads: list[threading.Thread] = field(default_factory=list)
 
     def __enter__(self) -> BrokerProxy:
-        self._server = socket.create_server(("127.0.0.1", 0))
+        self._server = socket.create_server((self.host, 0))
         self._is_connected.set()
         return self
 
@@ -81,7 +83,7 @@ class BrokerProxy:
     @property
     def address(self) -> str:
         """The address of the proxy, as host:port."""
-        return f"127.0.0.1:{self._server.getsockname()[1]}"
+        return f"{self.host}:{self._server.getsockname()[1]}"
 
     def forward_to(self, broker: Address) -> None:
         """Accept connections and forward each to this broker."""

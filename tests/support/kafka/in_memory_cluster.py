@@ -8,7 +8,12 @@ from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.config_resources import TopicConfigs
 from sparkmirror.cluster.describe_cluster import DescribeClusterResult
-from sparkmirror.cluster.describe_topics import NewTopic, TopicDescription, TopicPartitionInfo
+from sparkmirror.cluster.describe_topics import (
+    NewTopic,
+    TopicDescription,
+    TopicListing,
+    TopicPartitionInfo,
+)
 from sparkmirror.cluster.topic_changes import TopicChangesResult
 from sparkmirror.errors import ClusterError, ClusterUnavailable, NotAuthorized
 
@@ -24,6 +29,7 @@ class InMemoryCluster(Admin):
         self.unauthorized_topics: set[str] = set()
         self.is_down = False
         self.topic_listings = 0
+        self.unchanged_listings = 0
 
     def describe_cluster(self) -> DescribeClusterResult:
         self._check_available()
@@ -45,6 +51,14 @@ class InMemoryCluster(Admin):
             for name, count in self.partitions.items()
             if names is None or name in names
         }
+
+    def list_topics(self, known_digest: bytes = b"") -> TopicListing:
+        topics = self.describe_topics()
+        digest = repr(topics).encode()
+        if digest == known_digest:
+            self.unchanged_listings += 1
+            return TopicListing(digest, None)
+        return TopicListing(digest, topics)
 
     def find_hidden_topics(self, names: Collection[str]) -> dict[str, ClusterError]:
         self._check_available()

@@ -5,22 +5,32 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
-from sparkmirror.connect.herder.herder import ConnectorInfo, WorkerStatus
+from sparkmirror.connect.herder.herder import ConnectorInfo, TaskInfo, WorkerStatus
 from tests.support.rest.scripted_herder import ScriptedHerder
 
 
 class BlockingHerder(ScriptedHerder):
-    """`connectors` and `health` block until `release`; `connector_info` raises KeyError."""
+    """`connectors` and `health` block until `release`; `connector_info` raises KeyError.
+
+    Reads wait, unless a test sets `is_read`; `task_configs` returns no task at once.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self._released = threading.Event()
+        self.is_read = False
         self.pending_calls = threading.Semaphore(0)
         """Released once per call that has arrived."""
 
     def release(self) -> None:
         """Let all calls return, current and later ones."""
         self._released.set()
+
+    def reads_from_memory(self) -> bool:
+        return self.is_read
+
+    def task_configs(self, name: str) -> Sequence[TaskInfo]:
+        return ()
 
     def connectors(self) -> Sequence[str]:
         self.pending_calls.release()

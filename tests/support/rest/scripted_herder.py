@@ -67,6 +67,9 @@ class ScriptedHerder:
     def health(self) -> WorkerStatus:
         return WorkerStatus(**self._respond("health"))
 
+    def reads_from_memory(self) -> bool:
+        return True
+
     def connectors(self) -> Sequence[str]:
         return list(self._respond("connectors"))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 
 from sparkmirror.cluster.admin import Admin
@@ -53,8 +54,7 @@ class MirroredClusters:
         """Wait until the target's logs are as long as the source's."""
 
         def is_copied() -> bool:
-            wanted = self.source_end_offsets(topic, partitions)
-            copied = _end_offsets(self.target, remote, partitions)
+            wanted, copied = source_ends.read(), target_ends.read()
             if not len(wanted) == len(copied) == partitions:
                 return False  # a partition does not exist yet, or its leader does not answer now
             return all(copied[number] >= end for number, end in wanted.items()) and all(
@@ -62,17 +62,21 @@ class MirroredClusters:
                 for source, target in self.partition_logs(topic, remote, partitions)
             )
 
-        try:
-            wait_until(is_copied, "", timeout_s)
-        except AssertionError:
-            raise AssertionError(
-                f"{remote} has {_end_offsets(self.target, remote, partitions)},"
-                f" {topic} has {self.source_end_offsets(topic, partitions)}"
-            ) from None
+        with (
+            closing(_EndOffsets(self.source, topic, partitions)) as source_ends,
+            closing(_EndOffsets(self.target, remote, partitions)) as target_ends,
+        ):
+            try:
+                wait_until(is_copied, "", timeout_s)
+            except AssertionError:
+                raise AssertionError(
+                    f"{remote} has {target_ends.read()}, {topic} has {source_ends.read()}"
+                ) from None
 
     def source_end_offsets(self, topic: str, partitions: int = 1) -> Mapping[int, int]:
         """Where the source's logs end."""
-        return _end_offsets(self.source, topic, partitions)
+        with closing(_EndOffsets(self.source, topic, partitions)) as ends:
+            return ends.read()
 
     def target_record_counts(self, topic: str, remote: str, partitions: int = 1) -> list[int]:
         """How many records the target's logs hold; markers do not count."""
@@ -137,20 +141,31 @@ def topic_names(cluster: SharedCluster) -> set[str]:
         return set(admin.describe_topics())
 
 
-def _end_offsets(cluster: SharedCluster, topic: str, partitions: int) -> dict[int, int]:
-    router = cluster.access.new_router()
-    try:
-        every = {TopicPartition(topic, number): LATEST for number in range(partitions)}
-        listed = list_offsets(router, every, timeout_s=5)
-    except ClusterError:
-        return {}
-    finally:
-        router.close()
-    return {
-        partition.partition: outcome.value.offset
-        for partition, outcome in listed.items()
-        if outcome.value
-    }
+class _EndOffsets:
+    """Reads where the logs of a topic end, as often as a test waits for them, with one router."""
+
+    def __init__(self, cluster: SharedCluster, topic: str, partitions: int) -> None:
+        self._access = cluster.access
+        self._router = self._access.new_router()
+        self._times = {TopicPartition(topic, number): LATEST for number in range(partitions)}
+
+    def read(self) -> dict[int, int]:
+        """Return the end of each partition that exists and whose leader answers."""
+        try:
+            listed = list_offsets(self._router, self._times, timeout_s=5)
+        except ClusterError:
+            self._router.close()
+            self._router = self._access.new_router()
+            return {}
+        return {
+            partition.partition: outcome.value.offset
+            for partition, outcome in listed.items()
+            if outcome.value
+        }
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._router.close()
 
 
 def _varied_record(number: int) -> Record:

@@ -1,7 +1,8 @@
 """Worker processes of one group over real clusters, each behind its own proxies to the brokers.
 
 A test kills, suspends, cuts off and restarts them while records are copied. Each worker has its own
-Spark. A worker is cut off from both clusters by holding what its proxies forward.
+Spark. A worker is cut off from both clusters by holding what its proxies forward; one in a network
+namespace is cut off from the other workers, too, by taking its link down.
 """
 
 from __future__ import annotations
@@ -28,8 +29,10 @@ from tests.support.cli.mirror_process import (
 from tests.support.cli.property_files import worker_properties
 from tests.support.kafka.broker_proxy import BrokerProxy
 from tests.support.kafka.clusters import SharedCluster
+from tests.support.network_namespaces import NetworkNamespace, network_namespaces
 from tests.support.waiting import wait_until
 
+LOOPBACK = "127.0.0.1"
 WORKERS = ("W1", "W2", "W3")
 ALIASES = ("east", "west")
 SECOND_EPOCH = "Epoch 2: first slot connected"
@@ -49,6 +52,8 @@ class ProxiedClusters:
     target: Cluster
     proxies: Mapping[str, Sequence[BrokerProxy]]
     """By worker: the proxy of the source's broker, then that of the target's."""
+    namespaces: Mapping[str, NetworkNamespace] = field(default_factory=dict)
+    """By worker, if workers run in network namespaces."""
 
     @property
     def source_bootstrap(self) -> str:
@@ -60,15 +65,25 @@ class ProxiedClusters:
 
 
 @contextmanager
-def proxied_clusters(reaper: ProcessReaper, directory: Path) -> Iterator[ProxiedClusters]:
-    """Start both clusters, with a listener and a proxy for each worker."""
+def proxied_clusters(
+    reaper: ProcessReaper, directory: Path, *, uses_namespaces: bool = False
+) -> Iterator[ProxiedClusters]:
+    """Start both clusters, with a listener and a proxy for each worker.
+
+    `uses_namespaces` makes a network namespace for each worker.
+    """
     with ExitStack() as stack:
+        namespaces: dict[str, NetworkNamespace] = {}
+        if uses_namespaces:
+            namespaces = stack.enter_context(network_namespaces(WORKERS))
+        hosts = {name: namespaces[name].outer if namespaces else LOOPBACK for name in WORKERS}
         proxies = {
-            name: tuple(stack.enter_context(BrokerProxy()) for _ in ALIASES) for name in WORKERS
+            name: tuple(stack.enter_context(BrokerProxy(hosts[name])) for _ in ALIASES)
+            for name in WORKERS
         }
         specs = [
             ClusterSpec(
-                name=f"faults-{alias}",
+                name=f"{'separated' if namespaces else 'faults'}-{alias}",
                 fast_start=True,
                 proxied_listeners={name: proxies[name][side].address for name in WORKERS},
             )
@@ -81,7 +96,7 @@ def proxied_clusters(reaper: ProcessReaper, directory: Path) -> Iterator[Proxied
                 listener = cluster.client_settings.bootstrap_servers(name)
                 proxies[name][side].forward_to(Address.parse(listener))
         source, target = clusters
-        yield ProxiedClusters(source=source, target=target, proxies=proxies)
+        yield ProxiedClusters(source=source, target=target, proxies=proxies, namespaces=namespaces)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -110,7 +125,11 @@ class WorkerCluster:
         return f"east.{self.topic}"
 
     def worker_id(self, name: str) -> str:
-        return f"127.0.0.1:{self.ports[name]}"
+        return f"{self._host(name)}:{self.ports[name]}"
+
+    def _host(self, name: str) -> str:
+        namespace = self.clusters.namespaces.get(name)
+        return LOOPBACK if namespace is None else namespace.inner
 
     def connector_config(self, tasks: int) -> dict[str, str]:
         """The config of the source connector. Each worker finds the clusters in its environment."""
@@ -138,12 +157,14 @@ class WorkerCluster:
             **worker_properties(_at(target), self.group),
             **ENV_PROVIDER,
             **self.properties,
-            "listeners": f"http://127.0.0.1:{self.ports[name]}",
+            "listeners": f"http://{self.worker_id(name)}",
         }
         environ = {**os.environ, "EAST": source, "WEST": target}
         if python_path:
             environ["PYTHONPATH"] = python_path
-        worker = self.stack.enter_context(running_worker(properties, directory, environ))
+        namespace = self.clusters.namespaces.get(name)
+        prefix = [] if namespace is None else namespace.command
+        worker = self.stack.enter_context(running_worker(properties, directory, environ, prefix))
         self.running[name] = worker
         return worker
 
@@ -178,14 +199,20 @@ class WorkerCluster:
         self.running[name] = worker
 
     def cut_off(self, name: str) -> MirrorProcess:
-        """Hold everything between a worker and the brokers of both clusters."""
-        for proxy in self.clusters.proxies[name]:
-            proxy.hold()
+        """Lose everything between a worker and all others, or hold what it and brokers send."""
+        if namespace := self.clusters.namespaces.get(name):
+            namespace.cut()
+        else:
+            for proxy in self.clusters.proxies[name]:
+                proxy.hold()
         return self.running.pop(name)
 
     def reconnect(self, name: str, worker: MirrorProcess) -> None:
-        for proxy in self.clusters.proxies[name]:
-            proxy.release()
+        if namespace := self.clusters.namespaces.get(name):
+            namespace.restore()
+        else:
+            for proxy in self.clusters.proxies[name]:
+                proxy.release()
         self.running[name] = worker
 
     def wait_for_second_epoch(self) -> None:

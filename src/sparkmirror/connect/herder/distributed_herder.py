@@ -103,6 +103,10 @@ class DistributedHerder:
 
     # -- queries ---------------------------------------------------------------------------------
 
+    def reads_from_memory(self) -> bool:
+        """Return whether reads wait for nothing: the internal topics are read."""
+        return self._parts.lifecycle.has_started
+
     def connectors(self) -> Sequence[str]:
         """Return the names of all connectors."""
         return self._parts.find_queries().connectors()

@@ -79,6 +79,10 @@ class MultiFlowHerder:
 
     # -- queries ---------------------------------------------------------------------------------
 
+    def reads_from_memory(self) -> bool:
+        """Return whether reads wait for no flow."""
+        return all(herder.reads_from_memory() for herder in self._herders.values())
+
     def connectors(self) -> Sequence[str]:
         """Return the connectors of all flows, except the disabled ones."""
         return [

@@ -52,6 +52,9 @@ RELOAD_RESTART: Final = "restart"
 VALUE_CHECK_INTERVAL_S = 10.0
 """How often the values of config providers are compared with those that a connector has."""
 
+STATUS_CHECK_INTERVAL_S = 10.0
+"""How often a worker of a group looks for own statuses that another worker has overwritten."""
+
 
 class WorkerConnectors:
     """One slot per connector. Implements ConnectorEvents."""
@@ -86,6 +89,7 @@ class WorkerConnectors:
         self._slots: dict[str, ConnectorAndTasks] = {}
         self.connector_startups = StartupCounts()
         self._is_stopping = False
+        self._checks_statuses = False
 
     # -- the desired state -----------------------------------------------------------------------
 
@@ -99,6 +103,9 @@ class WorkerConnectors:
             self.reconcile(name)
         if assignment is not None:
             self._check_work()
+            if len(assignment.shares) > 1 and not self._checks_statuses:
+                self._checks_statuses = True
+                self._schedule_status_check()
 
     def _mark_unassigned(self, before: OwnShare, assignment: Assignment) -> None:
         """Write UNASSIGNED for what comes to this worker, and for what lost workers have left."""
@@ -120,6 +127,14 @@ class WorkerConnectors:
         covers_all = self._share.covers_all(self._configs.snapshot())
         if is_newer and not covers_all and not self._is_stopping:
             self._group.request_rejoin("connectors or tasks were added or removed")
+
+    def _schedule_status_check(self) -> None:
+        self._run_context.herder_thread.schedule(STATUS_CHECK_INTERVAL_S, self._check_statuses)
+
+    def _check_statuses(self) -> None:
+        if not self._is_stopping:
+            self._statuses.correct_statuses(self._share.has)
+            self._schedule_status_check()
 
     def stop_waits(self, names: Collection[str]) -> list[Callable[[float], bool]]:
         """Return functions that wait until these connectors and tasks are as last requested."""

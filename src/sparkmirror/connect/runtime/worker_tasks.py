@@ -22,6 +22,7 @@ from sparkmirror.connect.runtime.status.stack_traces import format_trace, hide_s
 from sparkmirror.connect.runtime.tasks_max import check_tasks_max
 from sparkmirror.connect.runtime.threads.event_poster import EventPoster
 from sparkmirror.connect.runtime.threads.serial_executor import SerialExecutor
+from sparkmirror.connect.start_turns import WORKER_TURNS
 from sparkmirror.connect.task_group import TaskGroup, TaskPlan
 from sparkmirror.errors import MirrorError
 
@@ -63,19 +64,28 @@ class _GroupListener:
         self.secrets = secrets
         self.active_tasks: set[int] = set()
         """Tasks that have not reported their end."""
+        self._running_problems: dict[int, str] = {}
+        """What was posted last of each running task: a group repeats it every few seconds."""
 
     def on_running(self, task: int, problem: str = "") -> None:
-        if not self._is_closed:
+        if not self._is_closed and self._running_problems.get(task) != problem:
+            self._running_problems[task] = problem
             self.active_tasks.add(task)
             text = hide_secrets(problem, self.secrets)
             self._poster.post(self._events.on_task_running, self._name, task, text)
 
+    def forget_running(self) -> None:
+        """Post the next report of every running task, even if it repeats the last one."""
+        self._running_problems.clear()
+
     def on_paused(self, task: int) -> None:
+        self._running_problems.pop(task, None)
         if not self._is_closed:
             self.active_tasks.add(task)
             self._poster.post(self._events.on_task_paused, self._name, task)
 
     def on_failed(self, task: int, error: BaseException) -> None:
+        self._running_problems.pop(task, None)
         if not self._is_closed:
             self.active_tasks.discard(task)
             trace = format_trace(error, self.secrets)
@@ -87,6 +97,7 @@ class _GroupListener:
             )
 
     def on_stopped(self, task: int) -> None:
+        self._running_problems.pop(task, None)
         if not self._is_closed:
             self.active_tasks.discard(task)
             self._poster.post(self._events.on_task_stopped, self._name, task)
@@ -156,7 +167,8 @@ class WorkerTasks:
                 if desired is not None:
                     self._run_context.on_tasks_ended(self.name, desired.state)
             elif running is None:
-                self._start(desired)
+                with WORKER_TURNS.turn():
+                    self._start(desired)
             elif not _same_plan(running.desired, desired):
                 self._reassign(running, desired)
             elif running.desired.is_paused != desired.is_paused:
@@ -198,6 +210,7 @@ class WorkerTasks:
         own = {*running.desired.tasks, *desired.tasks}
         self._poster.post(self._events.on_task_count, self.name, count, own)
         running.desired, running.listener.secrets = desired, secrets
+        running.listener.forget_running()
         running.group.reassign(plan)
 
     def _stop(self) -> None:
@@ -217,6 +230,8 @@ class WorkerTasks:
         if desired is not None and desired.tasks:
             concerned = [task for task in sorted(tasks) if task in desired.tasks]
             self._poster.post(self._events.on_tasks_restarting, self.name, concerned)
+            if running is not None:
+                running.listener.forget_running()  # the next reports follow the restart
             try:
                 if running is None:
                     self._start(desired)
@@ -255,6 +270,8 @@ class WorkerTasks:
         self._poster.post(
             self._events.on_task_count, self.name, desired.task_count, tuple(desired.tasks)
         )
+        if self._running is not None:
+            self._running.listener.forget_running()
 
     def _fail(self, desired: DesiredState | None, error: Exception) -> None:
         running = self._running

@@ -34,8 +34,9 @@ import queue
 import secrets
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 
+from sparkmirror.backoff import Backoff
 from sparkmirror.copy.control.messages import ControlMessage, Hello, ProgressReport
 from sparkmirror.copy.driver.cluster_queries import ClusterQueries
 from sparkmirror.copy.driver.conductor_retry import ConductorRetry
@@ -72,11 +73,16 @@ from sparkmirror.model import TopicPartition
 log = logging.getLogger(__name__)
 
 TICK_S = 0.1
-IDLE_TICK_S = 1.0
+MAX_TICK_S = 0.4
+"""How often, first and later, the thread looks at partitions that wait for more than a message."""
+IDLE_TICK_S = 5.0
 """How often the thread looks at partitions that only a message changes; it wakes it at once."""
+MIN_WAIT_S = 0.01
+"""The shortest wait of the thread, so that it does not spin while a deadline passes."""
 MEMBERSHIP_TIMEOUT_S = 5.0
 """How long a conductor that starts waits for the membership of its worker."""
 PROBE_INTERVAL_S = 1.0
+"""How often the thread tries again what a cluster or the missing membership prevents."""
 
 
 class Conductor:
@@ -150,10 +156,15 @@ class Conductor:
             membership=self._membership,
         )
         self._inbox: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._tick_pauses = Backoff(initial_s=TICK_S, max_s=MAX_TICK_S)
         self._thread = ContextThread(target=self._run, name="conductor")
         self._stopping = self._is_cancelled = False
         self._failure: Exception | None = None
         self._flush_at = self._probe_at = 0.0
+        self._needs_flush = False
+        """Whether anything may have changed since the last flush."""
+        self._unsettled = self._job_partitions.unsettled()
+        """The partitions that a tick may change, as of the last tick."""
         self._problem = ConductorRetry(job)
         for router in (self._clusters.source, self._clusters.target):
             router.on_retry = self._problem.on_retry
@@ -196,9 +207,10 @@ class Conductor:
         """Set until when the worker is a member of its group; only for a job that is shared.
 
         `valid_until` is a moment of the monotonic clock, `is_alone` says that the group has no
-        other member.
+        other member. The thread wakes if it may work again, or must stop sooner.
         """
-        self._membership.renew(valid_until, is_alone=is_alone)
+        if self._membership.renew(valid_until, is_alone=is_alone):
+            self._inbox.put(lambda: None)
 
     def on_task_joined(self, hello: Hello, send: SendMessage) -> None:
         """Add a task attempt; it gets its Welcome and its leases through `send`."""
@@ -266,7 +278,7 @@ class Conductor:
             snapshot = self._snapshots.find(inputs)
             if snapshot is None:
                 snapshot = self._task_events.snapshot(now, error)
-                if self._is_quiet():
+                if self._is_quiet(self._partitions.values()):
                     self._snapshots.store(inputs, snapshot)
             return snapshot
 
@@ -347,10 +359,12 @@ class Conductor:
             self._failure = error
 
     def _run_inbox(self) -> None:
-        """Run all steps in the inbox; waits up to one tick for the first."""
+        """Run all steps in the inbox; waits for the first until the next tick is due."""
         try:
-            step = self._inbox.get(timeout=IDLE_TICK_S if self._is_quiet() else TICK_S)
+            step = self._inbox.get(timeout=self._wait_s(time.monotonic()))
             while True:
+                self._needs_flush = True
+                self._tick_pauses.reset()
                 with self._lock:
                     self._snapshots.invalidate()
                     step()
@@ -358,8 +372,28 @@ class Conductor:
         except queue.Empty:
             return
 
-    def _is_quiet(self) -> bool:
-        """Whether only a message can change anything.
+    def _wait_s(self, now: float) -> float:
+        """Return how long nothing but a message gives the thread something to do."""
+        if not self._is_quiet(self._unsettled):
+            return self._tick_pauses.next_delay_s()
+        self._tick_pauses.reset()
+        is_waiting_for_others = any(
+            not tracked.is_planned and tracked.state in (LeaseState.DOUBTFUL, LeaseState.HELD)
+            for tracked in self._unsettled
+        )
+        if self._problem.text or is_waiting_for_others or not self._membership.is_valid():
+            return PROBE_INTERVAL_S
+        until = min(
+            now + IDLE_TICK_S,
+            self._task_events.attempts.oldest_message_at() + self.job.task_timeout_s,
+            self._membership.valid_until,
+        )
+        if self._needs_flush:
+            until = min(until, self._flush_at)
+        return max(until - now, MIN_WAIT_S)
+
+    def _is_quiet(self, partitions: Iterable[TrackedPartition]) -> bool:
+        """Whether only a message can change anything. `partitions` has all that are not leased.
 
         That is so if every planned partition is leased, or waits for the first attempt of its task.
         """
@@ -368,16 +402,18 @@ class Conductor:
             tracked.state is LeaseState.LEASED
             or not tracked.is_planned
             or (tracked.is_new and not has_attempts)
-            for tracked in self._partitions.values()
+            for tracked in partitions
         )
 
     def _tick(self, now: float) -> None:
         """Expire, resolve, grant, flush. After an error of a cluster it tries again, later."""
         with self._lock:
             self._task_events.expire_silent(now)
-            if not self._is_quiet():
+            self._unsettled = self._job_partitions.unsettled()
+            if not self._is_quiet(self._unsettled):
+                self._needs_flush = True
                 self._snapshots.invalidate()
-            for tracked in self._partitions.values():
+            for tracked in self._unsettled:
                 tracked.end_hold_if_due(now)
             if not self._membership.is_valid():
                 self._task_events.revoke_unfenceable(now)
@@ -408,13 +444,14 @@ class Conductor:
         """Resolve, grant, flush: what only the owner of the partitions may do."""
         if self.job.is_shared:
             self._give_back()
-        self._doubtful.resolve(now)
+        self._doubtful.resolve(now, self._unsettled)
         self._grant_all(now)
-        self._progress.restore(self._partitions)
+        self._progress.restore(self._partitions, self._unsettled)
         if self._task_events.is_draining or now >= self._flush_at:
             self._progress.flush(self._partitions.values())
             self._ledger_cache.flush(self._partitions.values())
             self._flush_at = now + self.job.flush_interval_s
+            self._needs_flush = False
 
     def _publish_support(self) -> None:
         """Say once what the target lacks, with the first partition of the job."""
@@ -429,14 +466,17 @@ class Conductor:
 
     def _give_back(self) -> None:
         """Close the entries of partitions that left the job, for their next owner; forget them."""
-        returned = self._job_partitions.returned()
+        left = [tracked for tracked in self._unsettled if not tracked.is_planned]
+        returned = [tracked for tracked in left if tracked.state is LeaseState.WAITING]
         if returned:
             self._progress.flush(returned)
             self._ledger_cache.flush(returned)
-        with self._lock:
-            if returned:
-                self._snapshots.invalidate()
-            self._job_partitions.forget_unplanned()
+        if left:
+            with self._lock:
+                if returned:
+                    self._snapshots.invalidate()
+                self._job_partitions.forget_unplanned(left)
+                self._unsettled = self._job_partitions.unsettled()
 
     def _probe_target(self, now: float) -> None:
         """Ask the target for metadata: an operator must see why the membership cannot be renewed.
@@ -449,14 +489,20 @@ class Conductor:
     def _grant_all(self, now: float) -> None:
         if self._task_events.is_draining:
             return
-        for attempt in self._task_events.attempts.active():
-            waiting = [
-                tracked
-                for tracked in self._partitions.values()
-                if tracked.state is LeaseState.WAITING
-                and tracked.task == attempt.hello.task
+        attempts = {a.hello.task: a for a in self._task_events.attempts.active()}
+        waiting_for: dict[int, list[TrackedPartition]] = {task: [] for task in attempts}
+        for tracked in self._unsettled:
+            if (
+                tracked.state is LeaseState.WAITING
+                and tracked.task in attempts
                 and self._membership.may_take(tracked.renewals_needed)
-            ]
+            ):
+                waiting_for[tracked.task].append(tracked)
+        if not self.job.is_exactly_once:
+            every = [tracked for waiting in waiting_for.values() for tracked in waiting]
+            self._lease_granter.resolve(every, now, self._lock)
+        for task, attempt in attempts.items():
+            waiting = waiting_for[task]
             if waiting and self.job.is_exactly_once:
                 waiting = self._transactional_takeover.grantable(
                     attempt, waiting, self._partitions.values(), now

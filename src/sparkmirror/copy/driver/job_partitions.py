@@ -6,7 +6,7 @@ closed. Queries no cluster and does not block. Requires the conductor's lock for
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from sparkmirror.copy.control.messages import Hello
@@ -30,6 +30,8 @@ def waiting_reason(
 
     `error` is why the driver cannot grant leases now.
     """
+    if tracked.state is LeaseState.LEASED:
+        return ""
     has_waited = tracked.last_owner is None or now - tracked.waiting_since > MAX_END_AGE_S
     match tracked.state:
         case LeaseState.WAITING | LeaseState.DOUBTFUL if error:
@@ -70,7 +72,7 @@ class JobPartitions:
         return {
             str(partition): tracked.view(
                 now,
-                is_owner_silent=tracked.owner in silent,
+                is_owner_silent=bool(silent) and tracked.owner in silent,
                 default_reason=waiting_reason(
                     tracked, now, is_task_started=tracked.task in started, error=error
                 ),
@@ -90,17 +92,23 @@ class JobPartitions:
             self.job.is_shared and is_unwritten and not tracked.is_transactional
         )
 
-    def returned(self) -> list[TrackedPartition]:
-        """Return the partitions that left the job, and whose last owner gave them back."""
+    def unsettled(self) -> list[TrackedPartition]:
+        """Return the partitions with which the conductor may have something to do.
+
+        All others are in the job and leased, and have their run maps: only a message of their
+        owner, its silence or another job changes them.
+        """
         return [
             tracked
             for tracked in self.tracked.values()
-            if not tracked.is_planned and tracked.state is LeaseState.WAITING
+            if tracked.state is not LeaseState.LEASED
+            or tracked.needs_run_map
+            or tracked.task == NO_TASK
         ]
 
-    def forget_unplanned(self) -> None:
-        """Forget what left the job: another conductor has it now, or will fence it."""
-        for tracked in list(self.tracked.values()):
+    def forget_unplanned(self, partitions: Iterable[TrackedPartition]) -> None:
+        """Forget those that left the job: another conductor has them now, or will fence them."""
+        for tracked in partitions:
             if not tracked.is_planned and not self._is_being_given_back(tracked):
                 del self.tracked[tracked.source]
                 self.progress.forget(tracked.source)

@@ -40,7 +40,10 @@ from sparkmirror.wire.protocol.error_codes import ErrorCode
 log = logging.getLogger(__name__)
 
 MAX_PARTITIONS_PER_GRANT = 500
-"""Few requests per grant; and the conductor handles messages between two grants."""
+"""One write to the ledger and one message to the task have so many leases."""
+MAX_PARTITIONS_PER_QUERY = 2_500
+"""For so many partitions both clusters are asked together where to continue: every such step asks
+for the metadata of their topics again, and a partition without a leader delays the step."""
 
 
 DECIDE = (
@@ -103,8 +106,36 @@ class LeaseGranter:
 
         `lock` protects the partitions: this method holds it only while it changes them.
         """
+        self.resolve(partitions, now, lock)
         for first in range(0, len(partitions), MAX_PARTITIONS_PER_GRANT):
             self._grant(attempt, partitions[first : first + MAX_PARTITIONS_PER_GRANT], now, lock)
+
+    def resolve(
+        self, partitions: Iterable[TrackedPartition], now: float, lock: threading.Lock
+    ) -> None:
+        """Find the resume points that waiting partitions need.
+
+        Afterwards each partition is waiting, doubtful or held. For partitions of several tasks this
+        sends fewer requests than a grant for each task.
+        """
+        unresolved = [
+            tracked
+            for tracked in partitions
+            if tracked.needs_resume_point and tracked.state is LeaseState.WAITING
+        ]
+        for first in range(0, len(unresolved), MAX_PARTITIONS_PER_QUERY):
+            self._resolve(unresolved[first : first + MAX_PARTITIONS_PER_QUERY], now, lock)
+
+    def _resolve(
+        self, unresolved: list[TrackedPartition], now: float, lock: threading.Lock
+    ) -> None:
+        resume_points = self._find_resume_points(unresolved)
+        with lock:
+            for tracked, resume_point in resume_points.items():
+                if self._is_held_by_former_owner(tracked, resume_point, now):
+                    tracked.wait_for(WAITS_FOR_FORMER_OWNER, now, POLL_INTERVAL_S)
+                else:
+                    self._apply_resume_point(tracked, resume_point, now)
 
     def target_limits(
         self, partitions: Iterable[TrackedPartition]
@@ -144,14 +175,6 @@ class LeaseGranter:
         now: float,
         lock: threading.Lock,
     ) -> None:
-        unresolved = [tracked for tracked in partitions if tracked.needs_resume_point]
-        resume_points = self._find_resume_points(unresolved) if unresolved else {}
-        with lock:
-            for tracked, resume_point in resume_points.items():
-                if self._is_held_by_former_owner(tracked, resume_point, now):
-                    tracked.wait_for(WAITS_FOR_FORMER_OWNER, now, POLL_INTERVAL_S)
-                else:
-                    self._apply_resume_point(tracked, resume_point, now)
         self.target_limits(partitions)
         with lock:
             ready = [tracked for tracked in partitions if self._is_ready(tracked, now)]

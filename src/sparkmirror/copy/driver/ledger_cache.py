@@ -1,9 +1,10 @@
 """The ledger in memory: the entries of all partitions, and when they are written.
 
 An entry is open while a task may append, and closed when every sent batch is acknowledged. Closed
-entries are written when a lease has ended cleanly; open ones before a lease is granted and then at
-the flush interval, so that a takeover has little to read. A transactional partition's entries are
-written by its task, in the same transaction as the records; only the first one is written here.
+entries are written when a lease has ended cleanly; open ones after a takeover, before a lease is
+granted and then at the flush interval, so that a takeover has little to read. A transactional
+partition's entries are written by its task, in the same transaction as the records; only the first
+one is written here.
 
 If several conductors share the connector, a partition is granted only after a claim. The records of
 one key have an order, so one claim wins:

@@ -5,7 +5,7 @@ Passes what tasks reported to `offset_sync_writer` and `run_map_store`, if the j
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Self
 
 from sparkmirror.copy.driver.offset_sync_writer import OffsetSyncWriter
@@ -20,9 +20,17 @@ from sparkmirror.model import TopicPartition
 class OffsetTranslationPublisher:
     """Publishes the progress of one job. Belongs to the conductor's thread."""
 
-    def __init__(self, syncs: OffsetSyncWriter | None, run_maps: RunMapCache | None) -> None:
+    def __init__(
+        self,
+        syncs: OffsetSyncWriter | None,
+        run_maps: RunMapCache | None,
+        *,
+        is_shared: bool = False,
+    ) -> None:
+        """`is_shared`: every partition gets the map that is stored after its last owner's end."""
         self._syncs = syncs
         self._run_maps = run_maps
+        self._is_shared = is_shared
 
     @classmethod
     def for_job(
@@ -35,23 +43,30 @@ class OffsetTranslationPublisher:
         syncs = (
             OffsetSyncWriter(job.syncs, job.settings.client_id, may_write) if job.syncs else None
         )
-        return cls(syncs, RunMapCache(store) if store else None)
+        return cls(syncs, RunMapCache(store) if store else None, is_shared=job.is_shared)
 
     def start(self) -> None:
-        """Load the stored run maps and start the offset sync writer."""
-        if self._run_maps:
+        """Load the stored run maps, unless `restore` does, and start the offset sync writer."""
+        if self._run_maps and not self._is_shared:
             self._run_maps.load()
         if self._syncs:
             self._syncs.start()
 
-    def restore(self, partitions: Mapping[TopicPartition, TrackedPartition]) -> None:
-        """Give partitions that have got their first lease their stored run maps."""
+    def restore(
+        self,
+        partitions: Mapping[TopicPartition, TrackedPartition],
+        unsettled: Iterable[TrackedPartition],
+    ) -> None:
+        """Give partitions that have got their first lease their stored run maps.
+
+        `unsettled` has all partitions whose map another conductor may have extended.
+        """
         if self._run_maps is None:
             return
         self._run_maps.restore(partitions)
         moved = [
             tracked
-            for tracked in partitions.values()
+            for tracked in unsettled
             if tracked.needs_run_map and tracked.lease and not tracked.needs_resume_point
         ]
         if moved:

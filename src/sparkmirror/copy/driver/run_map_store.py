@@ -98,9 +98,9 @@ class RunMapCache:
         segments: dict[tuple[TopicPartition, int], RunMapSegment | None] = {}
         written: dict[TrackedPartition, tuple[int, int]] = {}
         for tracked in partitions:
-            if tracked.lease is not None:
+            if tracked.lease and (changes := self._changes(tracked, tracked.lease)):
                 written[tracked] = (tracked.lease.position, tracked.lease.expected)
-                segments |= self._changes(tracked, tracked.lease)
+                segments |= changes
         if not segments:
             return
         try:
@@ -119,6 +119,8 @@ class RunMapCache:
         if self._complete_to.get(tracked.source) != (lease.position, lease.expected):
             tracked.runs.mark_latest_dirty()
         segments, removed = tracked.runs.unsaved_changes()
+        if not segments and not removed:
+            return {}
         changes: dict[tuple[TopicPartition, int], RunMapSegment | None] = {
             (tracked.source, number): None for number in removed
         }

@@ -5,6 +5,7 @@ Knows no partitions and decides nothing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -66,6 +67,13 @@ class TaskAttempts:
     def active(self) -> list[TaskAttempt]:
         """Return the attempts that may get leases."""
         return [attempt for attempt in self if not attempt.is_draining]
+
+    def oldest_message_at(self) -> float:
+        """Return when the attempt that has been silent for longest sent its last message.
+
+        Without an attempt that is infinite.
+        """
+        return min((attempt.last_message_at for attempt in self), default=math.inf)
 
     def silent_since(self, moment: float) -> list[TaskAttempt]:
         """Return the attempts whose last message came before a moment."""

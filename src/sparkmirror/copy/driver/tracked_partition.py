@@ -98,6 +98,10 @@ class TrackedPartition:
     _hold_reason: str = ""
     """The reason of the last hold, until an owner gets further than that."""
     _backoff: Backoff = field(default_factory=lambda: Backoff(initial_s=0.2, max_s=10.0))
+    _copying_values: tuple[object, ...] = field(default=(), init=False)
+    """The values of which `_copying_view` was made."""
+    _copying_view: PartitionView | None = field(default=None, init=False)
+    """The last view of a partition that was copied without a reason not to be."""
 
     @property
     def is_planned(self) -> bool:
@@ -117,7 +121,7 @@ class TrackedPartition:
     @property
     def is_transaction_doubtful(self) -> bool:
         """Whether it is unknown if the last transaction was committed."""
-        return self.is_transactional and self.state is LeaseState.DOUBTFUL
+        return self.state is LeaseState.DOUBTFUL and self.is_transactional
 
     @property
     def is_new(self) -> bool:
@@ -312,8 +316,31 @@ class TrackedPartition:
     ) -> PartitionView:
         """Return its part of the snapshot; `default_reason` stands for a missing reason.
 
-        While it is doubtful it stands first: its own reason is how the last lease ended.
+        While it is doubtful it stands first: its own reason is how the last lease ended. While it
+        is copied and nothing has changed, the view is the same object each time.
         """
+        has_reason = self.reason or self._hold_reason or default_reason
+        if self.state is not LeaseState.LEASED or has_reason or is_owner_silent:
+            return self._new_view(now, is_owner_silent, default_reason)
+        # Nothing else is in the view of such a partition, and time does not change it.
+        values = (
+            self.lease,
+            self.task,
+            self.end_offset,
+            self.bytes,
+            self.copied,
+            self.suppressed,
+            self.active,
+            self.queued_bytes,
+            self.newest_ms,
+            self.ages.summarize(),
+        )
+        if self._copying_view is None or values != self._copying_values:
+            self._copying_values = values
+            self._copying_view = self._new_view(now, is_owner_silent, default_reason)
+        return self._copying_view
+
+    def _new_view(self, now: float, is_owner_silent: bool, default_reason: str) -> PartitionView:
         reasons = [self.shown_reason(now), default_reason]
         if self.state is LeaseState.DOUBTFUL:
             reasons.reverse()

@@ -37,6 +37,8 @@ CONNECT_TIMEOUT_S = 10.0
 METADATA_MAX_AGE_S = 300.0
 REOPEN_GRACE_S = 2.0
 """How long a lost connection may take to be opened again before the loss is an error."""
+NO_LEADER_INTERVAL_S = 0.5
+"""How often to request metadata of a topic that has a partition without a leader."""
 STABLE_CONNECTION_S = 5.0
 """After a connection of this length the pause before the next one is short again."""
 
@@ -77,14 +79,22 @@ class ClusterConnections:
         self.budget = budget
         self.metadata_error = ""
         """Why the last metadata request failed; empty if it succeeded."""
-        self.on_metadata_update: Callable[[], None] = lambda: None
-        """Called after every change of the metadata."""
+        self.on_change: Callable[[], None] = lambda: None
+        """Called after every change of the metadata, and when a broker cannot be reached."""
         self._client = client
         self._router = Router(client, bootstrap)
         self._metadata = MetadataSnapshot()
+        self._metadata_changes = 0
         self._pool = BufferPool(budget)
         self._brokers: dict[int, _BrokerState] = {}
         self._last_leaders: dict[TopicPartition, int] = {}
+        self._are_leaders_current = False
+        self._leader_nodes: set[int] = set()
+        """The leaders of the partitions that `connect_leaders` got, as far as they are known."""
+        self._leaderless_topics: set[str] = set()
+        self._ask_again_at = 0.0
+        """When to request metadata of the topics without a leader again."""
+        """When `connect_leaders` last visited the leaders."""
         self._removed_errors: dict[int, str] = {}
         """Why brokers were unreachable that the cluster no longer names."""
         self._topic_ids: dict[str, UUID] = {}
@@ -119,8 +129,10 @@ class ClusterConnections:
     ) -> None:
         """Use the leader that a broker named in its response, before the next metadata request."""
         if leader:
-            self._metadata = self._metadata.with_new_leader(partition, leader, endpoints)
-            self.on_metadata_update()
+            before = self._metadata
+            self._metadata = before.with_new_leader(partition, leader, endpoints)
+            if self._metadata is not before:
+                self._on_metadata_change()
 
     def leader_node(self, partition: TopicPartition) -> int | None:
         """Return the leader of a partition; None, and a metadata request, if it is unknown."""
@@ -130,13 +142,44 @@ class ClusterConnections:
             return None
         return leader.node_id
 
+    def invalidate_leaders(self) -> None:
+        """Look at the partitions again at the next `connect_leaders`: there are new ones."""
+        self._are_leaders_current = False
+
     def connect_leaders(self, partitions: Iterable[TopicPartition]) -> None:
-        """Start to open a connection to every leader that has none; sends no request."""
-        for partition in partitions:
-            node_id = self.leader_node(partition)
-            if node_id is not None:
-                self._last_leaders[partition] = node_id
-                self.connection(node_id)
+        """Start to open a connection to every leader that has none; sends no request.
+
+        Looks at the partitions only if they or the metadata have changed since the last call.
+        Requests metadata of the topics that have a partition without a leader.
+        """
+        now = time.monotonic()
+        if not self._are_leaders_current:
+            self._find_leaders(partitions)
+        if self._leaderless_topics and now >= self._ask_again_at:
+            self._stale_topics |= self._leaderless_topics
+            self._ask_again_at = now + NO_LEADER_INTERVAL_S
+        for node_id in self._leader_nodes:
+            self.connection(node_id)
+
+    def next_turn_at(self, now: float) -> float:
+        """Return when the task must look at the cluster although no event arrives.
+
+        `now` is when its last turn began.
+
+        That is when a pause ends (before a metadata request, an attempt to connect, or because the
+        broker throttles), or when a response is overdue.
+        """
+        moments = [self._retry_at] if self._stale_topics and not self.is_refreshing else []
+        if self._leaderless_topics:
+            moments.append(self._ask_again_at)
+        for state in self._brokers.values():
+            if state.connection:
+                moments.append(state.connection.next_deadline)
+                if state.connection.throttled_until > now:
+                    moments.append(state.connection.throttled_until)
+            elif not state.is_opening and state.retry_at > now:
+                moments.append(state.retry_at)
+        return min(moments, default=float("inf"))
 
     def error_for(self, partition: TopicPartition) -> str:
         """Return why the leader of a partition is unreachable; empty if it is not.
@@ -150,6 +193,16 @@ class ClusterConnections:
         if state is None or state.connection:
             return ""
         return state.error(time.monotonic()) or self.metadata_error
+
+    def reachability_state(self) -> object:
+        """Return a value that changes whenever `error_for` of any known partition may change."""
+        now = time.monotonic()
+        brokers = tuple(
+            (node_id, None if state.connection else state.error(now))
+            for node_id, state in self._brokers.items()
+        )
+        removed = tuple(self._removed_errors.items())
+        return self._metadata_changes, self.metadata_error, brokers, removed
 
     def _no_leader_text(self, partition: TopicPartition) -> str:
         """Return that a partition has no leader; empty before the metadata has the partition."""
@@ -181,8 +234,26 @@ class ClusterConnections:
             self._open(node_id, state)
         return state.connection
 
+    def reopen(self, node_id: int) -> None:
+        """Close the connection to a broker and start to open another one.
+
+        The requests in flight get an error. It is no error of the broker.
+        """
+        state = self._brokers.get(node_id)
+        if state and state.connection:
+            connection, state.connection = state.connection, None
+            self.loop.unregister(connection)
+            connection.close()
+            self._open(node_id, state)
+
     def is_unreachable(self, node_id: int) -> bool:
-        """Whether the last attempt to connect failed, or the connection was lost."""
+        """Whether the last attempt to connect failed, or the connection was lost.
+
+        Also if the metadata does not have the broker; then requests metadata.
+        """
+        if node_id not in self._metadata.brokers:
+            self._stale_topics |= self._topics
+            return True
         state = self._brokers.get(node_id)
         return (
             state is not None
@@ -213,6 +284,23 @@ class ClusterConnections:
 
     # -- metadata ------------------------------------------------------------------------------
 
+    def _on_metadata_change(self) -> None:
+        self._metadata_changes += 1
+        self.invalidate_leaders()
+        self.on_change()
+
+    def _find_leaders(self, partitions: Iterable[TopicPartition]) -> None:
+        """Remember the leaders of these partitions, and the topics that lack one."""
+        self._are_leaders_current = True
+        self._leader_nodes, self._leaderless_topics = set(), set()
+        for partition in partitions:
+            leader = self._metadata.leader_of(partition)
+            if leader is None:
+                self._leaderless_topics.add(partition.topic)
+            else:
+                self._last_leaders[partition] = leader.node_id
+                self._leader_nodes.add(leader.node_id)
+
     def _refresh_metadata(self, now: float) -> None:
         topics, self._stale_topics = self._stale_topics, set()
         self.is_refreshing, self._refreshed_at = True, now
@@ -231,10 +319,13 @@ class ClusterConnections:
 
     def _apply_metadata(self, metadata: MetadataSnapshot) -> None:
         self.is_refreshing, self.metadata_error = False, ""
-        self._metadata = self._metadata.merge_with(
-            metadata
-        )  # it may be older than a response that named a leader
-        self.on_metadata_update()
+        before = self._metadata
+        # It may be older than a response that named a leader.
+        self._metadata = before.merge_with(metadata)
+        if self._metadata.brokers != before.brokers or any(
+            self._metadata.topics[name] != before.topics.get(name) for name in metadata.topics
+        ):
+            self._on_metadata_change()
         delay_s = self._backoff.next_delay_s() if self._stale_topics else 0.0
         if not self._stale_topics:
             self._backoff.reset()
@@ -276,8 +367,11 @@ class ClusterConnections:
     def _on_open_failed(self, state: _BrokerState, error: MirrorError) -> None:
         if str(error) != state.open_error:
             log.info("Cannot connect to a broker, another attempt follows: %s", error)
+        was_unreachable = bool(state.open_error or state.lost_error)
         state.is_opening, state.open_error = False, str(error)
         self._retry_later(state)
+        if not was_unreachable:
+            self.on_change()
 
     def _on_lost(self, state: _BrokerState, error: MirrorError) -> None:
         log.info("Lost a broker connection, another attempt follows: %s", error)
@@ -286,6 +380,7 @@ class ClusterConnections:
         if now - state.opened_at >= STABLE_CONNECTION_S:
             state.backoff.reset()
         self._retry_later(state)
+        self.on_change()
 
     def _retry_later(self, state: _BrokerState) -> None:
         """Wait before the next attempt to connect; the leaders may have changed."""

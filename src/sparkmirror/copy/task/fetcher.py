@@ -1,15 +1,20 @@
 """Fetches from the source brokers of a task: one request at a time on each broker.
 
 A request names a partition unless it is in a backoff, its lease ends, or enough of it is queued.
-All partitions together stay within the memory budget. A fetch waits at the broker for new records
-only if it names every partition of that broker: otherwise it would delay the others. `fetch_plan`
-decides how many bytes a request asks for and which partitions it names.
+All partitions together stay within the memory budget. `fetch_plan` decides how many bytes a request
+asks for and which partitions it names.
+
+A fetch waits at the broker for new records, at the longest until a partition that it leaves out may
+take part again. A broker without news for some seconds gets requests that wait longer. A broker
+serves one request of a connection at a time, so partitions that are assigned to it meanwhile would
+wait as long: the fetcher replaces the connection, and no partition counts the request as lost.
 
 Fetched batches go to the partition's queue; the sender then sends them.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -43,10 +48,16 @@ MAX_BUFFERED_RESPONSES = 4
 """How many responses may be in memory before the next fetch waits for acknowledgements."""
 LONG_POLL_MS = 500
 SHORT_POLL_MS = 5
+IDLE_POLL_MS = 1_800
+"""How long a fetch waits at a broker without news. Below the interval at which leases are renewed,
+so that a renewal follows an answer and needs no wake-up of its own."""
+QUIET_S = 2.0
+"""After so long without news from a broker a fetch waits longer."""
 MAX_END_AGE_S = 5.0
 """After so long without an answer to a fetch, the end of the source's log may have moved."""
-REFRESH_INTERVAL_S = 0.5
-"""How often to assign partitions to brokers again if no event invalidates the assignment."""
+REFRESH_INTERVAL_S = 30.0
+"""How often to assign partitions to brokers again if no event invalidates the assignment. Every
+event that changes it does so: this only limits the effect of an omission."""
 
 
 @dataclass(slots=True)
@@ -74,9 +85,15 @@ class Fetcher:
             node = self.cluster.leader_node(partition.source)
         return node is not None and now - self._answered_at.get(node, 0.0) <= MAX_END_AGE_S
 
+    def answering_nodes(self, now: float) -> frozenset[int]:
+        """Return the brokers that have answered a fetch within `MAX_END_AGE_S`."""
+        answered = self._answered_at.items()
+        return frozenset(node for node, at in answered if now - at <= MAX_END_AGE_S)
+
     def invalidate_brokers(self) -> None:
         """Assign partitions to brokers again: partitions, leaders or replicas have changed."""
         self._refresh_at = 0.0
+        self.cluster.invalidate_leaders()
 
     def poll(self, partitions: Iterable[LeasedPartition], now: float) -> None:
         """Send a fetch to every source broker that has none open, as far as limits allow."""
@@ -85,6 +102,7 @@ class Fetcher:
         if now >= self._refresh_at:
             self._assign_to_brokers(partitions)
             self._refresh_at = now + REFRESH_INTERVAL_S
+            self._end_idle_polls()
         for node, assigned in self._by_broker.items():
             connection = self.cluster.connection(node)
             if connection and not connection.in_flight_count and now >= connection.throttled_until:
@@ -101,6 +119,8 @@ class Fetcher:
                 partition.preferred_read_replica
             ):
                 partition.preferred_read_replica = None
+                partition.mark_changed()
+                self.cluster.invalidate_leaders()
             node = partition.preferred_read_replica
             if node is None:
                 node = self.cluster.leader_node(partition.source)
@@ -108,6 +128,19 @@ class Fetcher:
                 self._by_broker.setdefault(node, []).append(partition)
         for plan in self._plans.values():
             plan.is_current = False
+
+    def _end_idle_polls(self) -> None:
+        """Replace the connection of a long poll that does not name every assigned partition."""
+        for node, assigned in self._by_broker.items():
+            plan = self._plans.get(node)
+            if (
+                plan
+                and plan.is_in_idle_poll
+                and self.cluster.connection(node) is plan.connection
+                and not plan.reads_all(assigned)
+            ):
+                del self._plans[node]
+                self.cluster.reopen(node)
 
     def _fetch(
         self,
@@ -123,33 +156,37 @@ class Fetcher:
             return
         size = max(min(estimator.max_bytes, self.cluster.budget.available), MIN_FETCH_BYTES // 4)
         size = min(size, self.throttle.max_fetch_bytes or size)
-        can_fetch = partial(
-            LeasedPartition.can_fetch,
-            max_queued_bytes=MAX_BUFFERED_RESPONSES * estimator.max_bytes // 2,
-            now=now,
-        )
+        max_queued_bytes = MAX_BUFFERED_RESPONSES * estimator.max_bytes // 2
         plan = self._plans.get(node)
-        if plan and plan.can_continue(
-            connection, _partition_max_bytes(size, len(plan.requested)), can_fetch
-        ):
-            self._send_fetch(node, plan, plan.next_incremental(), (), size, estimator, now)
+        if plan and plan.can_continue(connection, _partition_max_bytes(size, len(plan.requested))):
+            plan.update(max_queued_bytes, now)
+            if plan.requested:
+                positions, forgotten = plan.next_incremental()
+                self._send_fetch(node, plan, positions, forgotten, size, estimator, now)
             return
-        remaining = [partition for partition in assigned if not partition.is_ending]
-        fetchable = [partition for partition in remaining if can_fetch(partition)]
+        fetchable: list[LeasedPartition] = []
+        excluded: list[LeasedPartition] = []
+        for partition in assigned:
+            if partition.can_fetch(max_queued_bytes, now):
+                fetchable.append(partition)
+            elif not partition.is_ending:
+                excluded.append(partition)
         if not fetchable:
             return
         first = estimator.next_rotation() % len(fetchable)
         fetchable = fetchable[first:] + fetchable[:first]
-        plan = self._plan_for(node, connection, fetchable)
-        plan.is_complete = len(fetchable) == len(remaining)
-        topic_key = partial(self._topic_key, by_id=plan.by_id)
+        plan = self._plan_for(node, connection, assigned, now)
         positions, forgotten = plan.next_full(
-            fetchable, _partition_max_bytes(size, len(fetchable)), topic_key
+            fetchable,
+            excluded,
+            _partition_max_bytes(size, len(fetchable)),
+            max_queued_bytes,
+            partial(self._topic_key, by_id=plan.by_id),
         )
         self._send_fetch(node, plan, positions, forgotten, size, estimator, now)
 
     def _plan_for(
-        self, node: int, connection: BrokerConnection, partitions: list[LeasedPartition]
+        self, node: int, connection: BrokerConnection, partitions: list[LeasedPartition], now: float
     ) -> FetchPlan:
         """Return the plan of a broker, a new one if the connection or the topic keys changed."""
         by_id = supports_topic_ids(connection.api_versions) and all(
@@ -157,7 +194,7 @@ class Fetcher:
         )
         plan = self._plans.get(node)
         if plan is None or plan.connection is not connection or plan.by_id is not by_id:
-            plan = self._plans[node] = FetchPlan(connection, by_id)
+            plan = self._plans[node] = FetchPlan(connection, by_id, now)
         return plan
 
     def _topic_key(self, partition: LeasedPartition, *, by_id: bool) -> TopicKey:
@@ -176,8 +213,10 @@ class Fetcher:
         now: float,
     ) -> None:
         connection = plan.connection
+        wait_ms = max_wait_ms(plan, now)
+        plan.is_in_idle_poll = wait_ms > LONG_POLL_MS
         params = FetchParams(
-            max_wait_ms=LONG_POLL_MS if plan.is_complete else SHORT_POLL_MS,
+            max_wait_ms=wait_ms,
             max_bytes=size,
             read_committed=self.read_committed,
             rack=self.rack,
@@ -191,7 +230,7 @@ class Fetcher:
             lambda: connection.send(
                 request,
                 on_response=partial(self._on_response, node, plan, estimator, now),
-                on_error=partial(self._on_request_lost, plan),
+                on_error=partial(self._on_request_lost, node, plan),
                 deadline=now + self.request_timeout_s,
             ),
         )
@@ -208,11 +247,15 @@ class Fetcher:
     ) -> None:
         now = self._answered_at[node] = time.monotonic()
         estimator.update(response.frame.size, now - sent_at)
+        plan.is_in_idle_poll = False
+        if response.error_code or response.partitions:
+            plan.quiet_since = now
         if response.error_code in SESSION_ERRORS:
             plan.session.reset()  # the next request names every partition again
             return
         plan.session.on_response(response.session_id)
         if response.error_code:
+            plan.is_current = False
             for partition, _ in plan.requested.values():
                 self._handle_error(partition, ErrorCode(response.error_code), now)
             return
@@ -220,6 +263,7 @@ class Fetcher:
             key = fetched.topic, fetched.partition
             partition, offset = plan.requested[key]
             plan.mark_advanced(key)
+            partition.mark_changed()
             if partition.is_ending or partition.queue.next_fetch_offset != offset:
                 continue
             if fetched.error_code:
@@ -237,11 +281,15 @@ class Fetcher:
             else:
                 self._handle_records(partition, fetched, response)
 
-    def _on_request_lost(self, plan: FetchPlan, error: ClusterError) -> None:
+    def _on_request_lost(self, node: int, plan: FetchPlan, error: ClusterError) -> None:
+        if self._plans.get(node) is not plan:
+            return  # the fetcher itself has replaced the connection
         plan.session.reset()
+        plan.is_in_idle_poll = False
         for partition, _ in plan.requested.values():
             partition.fetch_backoff.start(f"source: {error}", time.monotonic())
             partition.preferred_read_replica = None
+            partition.mark_changed()
         self.invalidate_brokers()
 
     def _handle_records(
@@ -268,8 +316,10 @@ class Fetcher:
             self.sender.mark_ready(partition)
 
     def _handle_error(self, partition: LeasedPartition, code: ErrorCode, now: float) -> None:
-        partition.preferred_read_replica = None
-        self.invalidate_brokers()
+        partition.mark_changed()
+        if partition.preferred_read_replica is not None:
+            partition.preferred_read_replica = None
+            self.invalidate_brokers()
         end = lease_end_for_fetch_error(partition.source, partition.queue.next_fetch_offset, code)
         if end:
             partition.end_after_queue(end.reason, end.message)
@@ -279,10 +329,18 @@ class Fetcher:
             self.cluster.request_metadata_update(partition.source.topic)
 
 
+def max_wait_ms(plan: FetchPlan, now: float) -> int:
+    """Return how long a request may wait at the broker for new records."""
+    if plan.excluded:
+        until_ms = math.ceil((plan.excluded_until - now) * 1000)
+        return min(max(until_ms, SHORT_POLL_MS), LONG_POLL_MS)
+    return IDLE_POLL_MS if now - plan.quiet_since >= QUIET_S else LONG_POLL_MS
+
+
 def _partition_max_bytes(size: int, partitions: int) -> int:
     """Return the maximum bytes of one partition in a response for so many partitions.
 
     A power of two changes rarely, so a fetch session rarely has to name a partition because of it.
     """
-    share = size // partitions
+    share = size // max(partitions, 1)
     return max(1 << max(share.bit_length() - 1, 0), PARTITION_BYTES)

@@ -14,6 +14,7 @@ it again. Only a batch whose outcome is unknown is still sent, under the same se
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -84,12 +85,18 @@ class PartitionBackoff:
             self._backoff.reset()
 
 
+def ignore_change(partition: LeasedPartition) -> None:
+    """For a partition of which nothing is reported."""
+
+
 @dataclass(slots=True, eq=False)
 class LeasedPartition:
     """One partition from its grant to the end of its lease."""
 
     queue: PartitionQueue
     converter: BatchConverter
+    on_change: Callable[[LeasedPartition], None] = ignore_change
+    """Called when the partition may have changed (`changed_partitions`)."""
     end_offset: int = UNKNOWN_END_OFFSET
     """The end of the source's log, as far as it may be read; -1 before the first fetch."""
     max_timestamp_ms: int = -1
@@ -151,6 +158,20 @@ class LeasedPartition:
             self.fetch_backoff.reason or self.send_backoff.reason or self.needs_sequence_check
         )
 
+    @property
+    def needs_attention(self) -> bool:
+        """Whether the lease ends, or a backoff or a check keeps it from being fetched or sent."""
+        return self.is_ending or self.is_waiting or self.needs_resend_check
+
+    @property
+    def backoff_ends(self) -> tuple[float, float]:
+        """When the task may fetch and when it may send; 0.0 if it may at once."""
+        return self.fetch_backoff.until, self.send_backoff.until
+
+    def mark_changed(self) -> None:
+        """Record that the partition may have changed."""
+        self.on_change(self)
+
     def can_fetch(self, max_queued_bytes: int, now: float) -> bool:
         """Whether the next fetch request may name the partition."""
         return (
@@ -158,6 +179,15 @@ class LeasedPartition:
             and now >= self.fetch_backoff.until
             and self.end_reason is None
         )
+
+    def fetchable_at(self, max_queued_bytes: int) -> float:
+        """Return the earliest moment at which a request may name the partition.
+
+        A full queue waits for the target, which gets nothing before the end of its backoff.
+        """
+        if self.queue.queued_bytes < max_queued_bytes:
+            return self.fetch_backoff.until
+        return max(self.fetch_backoff.until, self.send_backoff.until)
 
     @property
     def has_ages(self) -> bool:
@@ -187,12 +217,14 @@ class LeasedPartition:
             self.end_reason, self.end_message = LeaseEndReason.CLOSED, ""
             self._sends_queue_first = True
             self.queue.drop_unsent()
+            self.mark_changed()
 
     def on_answer(self) -> None:
         """Count down an answered or lost request. A closed lease drops what was not appended.
 
         In a transaction the batch stays: the task commits or aborts all of its partitions at once.
         """
+        self.mark_changed()
         self.queue.on_request_done()
         if (
             self.end_reason is LeaseEndReason.CLOSED
@@ -205,6 +237,7 @@ class LeasedPartition:
         """End the lease when all fetched batches are acknowledged: the source has no more."""
         if self.end_reason is None:
             self.end_reason, self.end_message, self._sends_queue_first = reason, message, True
+            self.mark_changed()
 
     def end_now(self, reason: LeaseEndReason, message: str, refused_codec: int = NO_CODEC) -> None:
         """End the lease when no open request has its batches: nothing more can be sent.
@@ -214,6 +247,7 @@ class LeasedPartition:
         if self.can_send:
             self.end_reason, self.end_message, self._sends_queue_first = reason, message, False
             self.refused_codec = refused_codec
+            self.mark_changed()
 
     def known_end(self, position: int, brokers: BrokerReachability) -> int:
         """Return the end of the source's log, or -1 if it is unknown now.

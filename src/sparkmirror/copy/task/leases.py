@@ -30,6 +30,9 @@ from sparkmirror.copy.task.produce.transaction_state import Transaction
 from sparkmirror.copy.task.reports import TaskReporter
 from sparkmirror.copy.transactional_producer_config import TransactionalProducer
 
+DEADLINE_PASSED_S = 0.001
+"""The task looks again so long after a deadline: at the deadline itself it has not passed."""
+
 
 @dataclass(slots=True, kw_only=True)
 class TaskLeases:
@@ -58,17 +61,28 @@ class TaskLeases:
         """Whether a drain began and every lease is returned."""
         return self._drain_deadline is not None and not self._by_key
 
+    def next_turn_at(self, now: float) -> float:
+        """Return when a drain must end although no event arrives; infinity if there is none."""
+        deadline = self._drain_deadline
+        return float("inf") if deadline is None or now > deadline else deadline + DEADLINE_PASSED_S
+
     def grant(self, grant: GrantLeases) -> None:
         """Start to copy the granted partitions."""
         if grant.transactional_producer:
             self._start_transactions(grant.transactional_producer)
         self.fetcher.invalidate_brokers()
+        self.target.invalidate_leaders()
         for lease in grant.leases:
             limits = target_limits_from_json(grant.target_limits[lease.target.topic])
             converter = BatchConverter(
                 limits, self.settings.read_committed, leader_epoch=lease.source_epoch
             )
-            partition = LeasedPartition(PartitionQueue(lease, self.sender.transaction), converter)
+            partition = LeasedPartition(
+                PartitionQueue(lease, self.sender.transaction),
+                converter,
+                self.reporter.changed.add,
+            )
+            partition.mark_changed()
             assert partition.key not in self._by_key, "a lease is granted once"
             self._by_key[partition.key] = partition
             self.source.add_topic(lease.source.topic)
@@ -97,10 +111,12 @@ class TaskLeases:
             self._end_all(LeaseEndReason.AMBIGUOUS, "not acknowledged in time while draining")
         if self.transactions and self.transactions.failure:
             self._end_all(*self.transactions.failure)
-        ended = [partition for partition in self.partitions if self._can_return(partition)]
+        needing = self.reporter.changed.needing_attention()
+        ended = [partition for partition in needing if self._can_return(partition)]
         if not ended:
             return
         self.fetcher.invalidate_brokers()
+        self.target.invalidate_leaders()
         # The driver must have the last counts of a lease before its end.
         self.reporter.send_report(self.partitions)
         for partition in ended:
@@ -108,6 +124,7 @@ class TaskLeases:
 
     def _return(self, partition: LeasedPartition) -> None:
         del self._by_key[partition.key]
+        self.reporter.forget(partition)
         self.sender.remove(partition)
         is_clean = self._is_clean(partition)
         lease = partition.queue.abandon()

@@ -2,8 +2,12 @@
 
 Between two reports it counts acknowledged batches, and joins offset runs that continue each other.
 A report leaves out the partitions whose state the driver already has, and a report without news is
-sent only every second time. Each report that the driver
-acknowledges renews the lease, counted from the moment at which the report was sent.
+sent only every second time. Each report that the driver acknowledges renews the lease, counted from
+the moment at which the report was sent. A task without news wakes only for the renewal, or renews
+the lease a little earlier when an answer of a broker wakes it.
+
+A report looks at the partitions that have changed since the last one (`changed_partitions`), and at
+all of them when a broker is lost or is back: that concerns partitions that nothing else changes.
 
 No connection to a broker: the task passes a function that says which brokers can be reached.
 """
@@ -16,10 +20,12 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from sparkmirror.copy.control.messages import ControlMessage, LeaseProgress, ProgressReport
+from sparkmirror.copy.task.changed_partitions import ChangedPartitions
 from sparkmirror.copy.task.leased_partition import (
     BrokerReachability,
     LeasedPartition,
     ProgressValues,
+    ignore_change,
 )
 from sparkmirror.copy.task.produce.pending_batch import PendingBatch
 from sparkmirror.copy.task.receipt_collector import ReceiptCollector
@@ -27,6 +33,11 @@ from sparkmirror.mirror.offsets.run_map import OffsetRun
 
 IDLE_INTERVALS = 2
 """After so many intervals a report is sent that has no news: it renews the lease."""
+EARLY_INTERVALS = 0.25
+"""A task that is awake renews its lease up to so many intervals before it must."""
+FULL_SCAN_INTERVAL_S = 30.0
+"""How often a report looks at all partitions. Whatever changes a partition marks it: this only
+limits the effect of an omission."""
 
 
 @dataclass(slots=True)
@@ -60,9 +71,15 @@ class TaskReporter:
     send: Callable[[ControlMessage], None]
     reachability: Callable[[LeasedPartition], BrokerReachability]
     """Returns whether the brokers of a partition can be reached."""
+    reachability_state: Callable[[], object] = lambda: None
+    """Returns a value that changes whenever `reachability` of a known partition may change."""
+    changed: ChangedPartitions = field(default_factory=ChangedPartitions)
+    """The partitions that changed since the last report are among these."""
     lease_renewed_at: float = field(default_factory=time.monotonic)
     """When the last acknowledged report was sent."""
     next_report_at: float = 0.0
+    next_turn_at: float = 0.0
+    """When a report must be considered although no event arrives."""
     _renew_at: float = 0.0
     """When a report must be sent even if it has no news."""
     receipts: ReceiptCollector = field(default_factory=ReceiptCollector)
@@ -71,6 +88,8 @@ class TaskReporter:
     """When the reports were sent that the driver has not acknowledged."""
     _reported: dict[str, ProgressValues] = field(default_factory=dict)
     """The last reported state of each partition."""
+    _reported_reachability: object = field(default_factory=object)
+    _full_scan_at: float = 0.0
 
     def count(self, partition: LeasedPartition, batch: PendingBatch, runs: list[OffsetRun]) -> None:
         """Count a batch that is durable on the target."""
@@ -84,27 +103,56 @@ class TaskReporter:
 
     def send_report_if_due(self, partitions: Collection[LeasedPartition], now: float) -> None:
         """Send a report if the interval has passed and there is news, or the lease is due."""
-        if now >= self.next_report_at:
-            self.next_report_at = now + self.interval_s
-            report = self._next_report(partitions)
-            if now >= self._renew_at or not report.is_empty:
-                self._renew_at = now + IDLE_INTERVALS * self.interval_s
-                self._send(report)
+        may_renew = now >= self._renew_at - EARLY_INTERVALS * self.interval_s
+        if now < self.next_report_at and not may_renew:
+            self.next_turn_at = self.next_report_at if self._may_have_news else self._renew_at
+            return
+        self.next_report_at = now + self.interval_s
+        report = self._next_report(partitions)
+        if may_renew or not report.is_empty:
+            self._renew_at = now + IDLE_INTERVALS * self.interval_s
+            self._send(report)
+        self.next_turn_at = self._renew_at
 
     def send_report(self, partitions: Collection[LeasedPartition]) -> None:
         """Send what was copied and what changed since the last report."""
         self._send(self._next_report(partitions))
 
+    def forget(self, partition: LeasedPartition) -> None:
+        """Forget a partition whose lease is returned."""
+        self._reported.pop(partition.key, None)
+        self.changed.discard(partition)
+        partition.on_change = ignore_change  # an open fetch may still be answered
+
     def _next_report(self, partitions: Collection[LeasedPartition]) -> ProgressReport:
         counts, self._counts = self._counts, ReportCounts()
+        changed = self._maybe_changed(partitions)
         return ProgressReport(
-            progress=self._changed_progress(partitions),
+            progress=self._changed_progress(changed),
             runs=counts.runs,
-            lanes=self._pop_lanes(partitions),
+            lanes=self._pop_lanes(changed),
             bytes=dict(counts.bytes),
-            ages={p.key: p.pop_ages() for p in partitions if p.has_ages},
-            suppressed={p.key: p.pop_suppressed() for p in partitions if p.suppressed},
+            ages={p.key: p.pop_ages() for p in changed if p.has_ages},
+            suppressed={p.key: p.pop_suppressed() for p in changed if p.suppressed},
         )
+
+    @property
+    def _may_have_news(self) -> bool:
+        """Whether something happened since the last report that may belong into the next one."""
+        return (
+            self.changed.has_unreported
+            or bool(self._counts.runs)
+            or self.reachability_state() != self._reported_reachability
+        )
+
+    def _maybe_changed(self, partitions: Collection[LeasedPartition]) -> list[LeasedPartition]:
+        """Return the changed partitions; all of them if a broker was lost or is back."""
+        now, state = time.monotonic(), self.reachability_state()
+        if now >= self._full_scan_at or state != self._reported_reachability:
+            self._full_scan_at, self._reported_reachability = now + FULL_SCAN_INTERVAL_S, state
+            for partition in partitions:
+                self.changed.add(partition)
+        return self.changed.pop_unreported()
 
     def _send(self, report: ProgressReport) -> None:
         self._unacknowledged.append(time.monotonic())
@@ -124,10 +172,11 @@ class TaskReporter:
     def _changed_progress(
         self, partitions: Collection[LeasedPartition]
     ) -> dict[str, LeaseProgress]:
-        """Return the state of the partitions that changed since the last report."""
-        current = {
-            partition.key: partition.progress_values(self.reachability(partition))
-            for partition in partitions
-        }
-        reported, self._reported = self._reported, current
-        return {key: now.to_progress() for key, now in current.items() if reported.get(key) != now}
+        """Return the state of those partitions that changed since the last report."""
+        changed: dict[str, LeaseProgress] = {}
+        for partition in partitions:
+            values = partition.progress_values(self.reachability(partition))
+            if self._reported.get(partition.key) != values:
+                self._reported[partition.key] = values
+                changed[partition.key] = values.to_progress()
+        return changed

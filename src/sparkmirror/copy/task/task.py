@@ -5,9 +5,10 @@
     driver ─▶ DriverMessageHandler ─▶ TaskLeases, TaskReporter, Throttle
 
 One thread, one event loop. Each turn handles the sockets, sends what is ready and fetches as much
-as the limits allow. Every few milliseconds the task also checks unacknowledged batches, returns
-leases that have ended, and reports. When the last acknowledged report is older than a lease, the
-task stops with LeaseLost, because another task may own its partitions by then.
+as the limits allow. After an event or a deadline, at most every few milliseconds, the task also
+checks unacknowledged batches, returns leases that have ended, and reports. When the last
+acknowledged report is older than a lease, the task stops with LeaseLost, because another task may
+own its partitions by then.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from sparkmirror.config.client_configs import WORKER_PRODUCER_PREFIX
 from sparkmirror.copy.client_config_resolver import resolve_client, resolve_producer_limits
 from sparkmirror.copy.control.connection import ControlConnection
 from sparkmirror.copy.control.handshake import ControlProtocol
-from sparkmirror.copy.control.messages import ControlMessage, Hello, TaskDone
+from sparkmirror.copy.control.messages import ControlMessage, Hello, ReportAck, TaskDone
 from sparkmirror.copy.event_loop import EventLoop
 from sparkmirror.copy.settings import CopySettings
 from sparkmirror.copy.task.cluster_connections import ClusterConnections
@@ -47,14 +48,16 @@ from sparkmirror.errors import MirrorError
 from sparkmirror.wire.net.buffer_pool import MemoryBudget
 from sparkmirror.wire.net.routing import Router
 
-IDLE_WAIT_S = 1.0
+IDLE_WAIT_S = 2.5
 """Longer than a fetch waits at the source, so that an idle task wakes only for the answer."""
-RETRY_WAIT_S = 0.01
+TRANSACTION_WAIT_S = 1.0
+"""How often a task with transactions looks at them without an event."""
+RETRY_WAIT_S = 0.1
+"""How often the task looks at a partition that is still in trouble after its backoff. What helps it
+is an event: this only limits the effect of an omission."""
 HOUSEKEEPING_INTERVAL_S = 0.01
-"""How often the task checks every partition. At a thousand records a second there are two thousand
-turns, and each of them concerns one partition."""
-CONNECT_INTERVAL_S = 0.5
-"""How often the task checks whether the leader of every partition is connected."""
+"""How often at most the task does what need not be done in every turn. At a thousand records a
+second there are two thousand turns, and each of them concerns one partition."""
 
 
 class CopyTask:
@@ -84,7 +87,10 @@ class CopyTask:
         self.target = ClusterConnections(self.loop, *target, MemoryBudget(0))
         self.throttle = Throttle(settings.bytes_per_s)
         self.reporter = TaskReporter(
-            settings.report_interval_s, connection.send, self._reachability
+            settings.report_interval_s,
+            connection.send,
+            self._reachability,
+            self._reachability_state,
         )
         producer = resolve_producer_limits(settings.target_alias, settings.target)
         self.sender = Sender(
@@ -103,7 +109,7 @@ class CopyTask:
             settings.rack,
             settings.fetch_timeout_s,
         )
-        self.source.on_metadata_update = self.fetcher.invalidate_brokers
+        self.source.on_change = self.fetcher.invalidate_brokers
         self.resend_checker = ResendChecker(self.loop, Router(*target), self.sender)
         self.sequence_checker = SequenceChecker(self.loop, Router(*target), self.sender)
         self.leases = TaskLeases(
@@ -118,7 +124,11 @@ class CopyTask:
         )
         self._partitions = self.leases.partitions
         self._message_handler = DriverMessageHandler(self.leases, self.reporter, self.throttle)
-        self._housekeeping_at = self._connect_at = 0.0
+        self._housekeeping_at = self._wake_at = 0.0
+        self._acknowledgements = self._commands = 0
+        """The driver's messages in the last turn."""
+        self._is_acknowledgement_only = False
+        """Whether the last turn brought nothing but the driver's answer to a report."""
         connection.on_message = self._on_message
         for message in messages:
             self._on_message(message)
@@ -152,13 +162,18 @@ class CopyTask:
             self.leases.transactions.poll(self._partitions, now)
         self.sender.poll(now)  # before the fetch, so that fetched batches make space for more
         self.fetcher.poll(self._partitions, now)
-        if now >= self._housekeeping_at:
-            self._run_housekeeping(now)
-            self._housekeeping_at = now + HOUSEKEEPING_INTERVAL_S
-            wait_s = self._idle_wait_s(now)
-        else:
-            wait_s = self._housekeeping_at - now
-        self.loop.run_once(min(wait_s, self._next_deadline_s(now)))
+        if not self._is_acknowledgement_only:
+            if now >= self._housekeeping_at:
+                self._run_housekeeping(now)
+                self._housekeeping_at = now + HOUSEKEEPING_INTERVAL_S
+                self._wake_at = self._next_turn_at(now)
+            else:
+                self._wake_at = self._housekeeping_at
+        self._acknowledgements = self._commands = 0
+        handled = self.loop.run_once(min(self._wake_at - now, self._next_deadline_s(now)))
+        self._is_acknowledgement_only = (
+            handled == 1 and self._acknowledgements > 0 and not self._commands
+        )
 
     def close(self) -> None:
         """Close all connections and the loop. Sends nothing."""
@@ -170,11 +185,12 @@ class CopyTask:
 
     def _run_housekeeping(self, now: float) -> None:
         """Do everything that need not be done in every turn."""
-        self._connect_leaders(now)
+        self._connect_leaders()
         self.source.poll(now)
         self.target.poll(now)
-        self.resend_checker.poll(self._partitions, now)
-        self.sequence_checker.poll(self._partitions)
+        needing_attention = self.reporter.changed.needing_attention()
+        self.resend_checker.poll(needing_attention, now)
+        self.sequence_checker.poll(needing_attention)
         self.leases.return_ended(now)
         self.reporter.send_report_if_due(self._partitions, now)
 
@@ -187,21 +203,39 @@ class CopyTask:
                 f"acknowledged no report for {timeout_s:.0f} s; copying stops until it is back",
             )
 
-    def _idle_wait_s(self, now: float) -> float:
-        """Return how long only an event can change anything."""
-        wait_s = min(IDLE_WAIT_S, max(self.reporter.next_report_at - now, 0.0))
-        if any(partition.is_waiting for partition in self._partitions):
-            wait_s = min(wait_s, RETRY_WAIT_S)
-        return wait_s
+    def _next_turn_at(self, now: float) -> float:
+        """Return until when only an event can change anything."""
+        return min(
+            self._next_attempt_at(now),
+            self.reporter.next_turn_at,
+            self.reporter.lease_renewed_at + self.settings.lease_timeout_s,
+            self.source.next_turn_at(now),
+            self.target.next_turn_at(now),
+            self.leases.next_turn_at(now),
+        )
+
+    def _next_attempt_at(self, now: float) -> float:
+        """Return when a partition in a backoff may be fetched or sent again."""
+        waiting = [p for p in self.reporter.changed.needing_attention() if p.is_waiting]
+        if not waiting:
+            return now + IDLE_WAIT_S
+        ends = [until for p in waiting for until in p.backoff_ends if until > now]
+        return min([*ends, now + RETRY_WAIT_S])
 
     def _next_deadline_s(self, now: float) -> float:
         """Return how long until a transaction may be committed or the throttle allows a fetch."""
         transactions = self.leases.transactions
-        commit_s = transactions.wait_s(now) if transactions else IDLE_WAIT_S
+        commit_s = IDLE_WAIT_S
+        if transactions:
+            commit_s = min(transactions.wait_s(now), TRANSACTION_WAIT_S)
         return min(commit_s, self.throttle.wait_s(now) or IDLE_WAIT_S)
 
     def _on_message(self, message: ControlMessage) -> None:
-        self._housekeeping_at = 0.0
+        if isinstance(message, ReportAck):
+            self._acknowledgements += 1
+        else:
+            self._commands += 1
+            self._housekeeping_at = 0.0
         self._message_handler.handle(message)
 
     def _on_connection_lost(self, error: MirrorError) -> None:
@@ -216,16 +250,21 @@ class CopyTask:
         )
         return TransactionManager(self.loop, transaction, committer, self.reporter)
 
-    def _connect_leaders(self, now: float) -> None:
+    def _connect_leaders(self) -> None:
         """Keep a connection to the brokers of every partition: the loop notices when it closes."""
-        if now >= self._connect_at:
-            self._connect_at = now + CONNECT_INTERVAL_S
-            self.target.connect_leaders(partition.target for partition in self._partitions)
-            self.source.connect_leaders(
-                partition.source
-                for partition in self._partitions
-                if partition.preferred_read_replica is None
-            )
+        self.target.connect_leaders(partition.target for partition in self._partitions)
+        self.source.connect_leaders(
+            partition.source
+            for partition in self._partitions
+            if partition.preferred_read_replica is None
+        )
+
+    def _reachability_state(self) -> object:
+        return (
+            self.source.reachability_state(),
+            self.target.reachability_state(),
+            self.fetcher.answering_nodes(time.monotonic()),
+        )
 
     def _reachability(self, partition: LeasedPartition) -> BrokerReachability:
         source_error = self.source.error_for(partition.source)

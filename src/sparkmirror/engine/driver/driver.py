@@ -14,6 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from sparkmirror import logging_context
@@ -95,19 +96,18 @@ class Driver:
 
         A membership ends within seconds, and the main thread may write statuses for as long.
         """
-        with self._jobs_lock:
-            job = self._jobs.get(command.job_name)
-        if command.action is DriverAction.RENEW_MEMBERSHIP and job is not None:
-            job.renew_membership(command.valid_until, is_alone=command.is_alone)
-        else:
-            self._commands.put(command)
+        if command.action is DriverAction.RENEW_MEMBERSHIP:
+            command = self._renew_memberships(command)
+            if not command.job_names:
+                return
+        self._commands.put(command)
 
     def run(self) -> int:
         """Run until drained, stopped or failed; returns the exit code."""
         self._publish_statuses()
         for job in self._jobs.values():
             job.start()
-        self._application.set_task_count(self._task_count())
+        self._update_task_count()
         self._application.start()
         try:
             published_s = 0.0
@@ -145,10 +145,10 @@ class Driver:
             case DriverAction.START_JOB:
                 assert command.job is not None
                 self._add_job(command.job).start()
-                self._application.set_task_count(self._task_count())
+                self._update_task_count()
             case DriverAction.KEEP_READY:
                 self._ready_tasks = command.ready_tasks
-                self._application.set_task_count(self._task_count())
+                self._update_task_count()
             case DriverAction.NEXT_EPOCH:
                 self._application.end_epoch()
             case DriverAction.SET_LOG_LEVELS:
@@ -157,6 +157,9 @@ class Driver:
                 self._drain()
             case DriverAction.STOP:
                 self._phase = DriverPhase.STOPPED
+            case DriverAction.RENEW_MEMBERSHIP:
+                for name in self._renew_memberships(command).job_names:
+                    log.warning("Ignored %s for an unknown job %s", command.action, name)
             case _ if job := self._jobs.get(command.job_name):
                 self._process_for_job(job, command)
             case _:
@@ -168,18 +171,25 @@ class Driver:
                 assert command.job is not None
                 job.replan(command.job)
                 self._handover_until = time.monotonic() + HANDOVER_S
-                self._application.set_task_count(self._task_count())
+                self._update_task_count()
             case DriverAction.RESTART_TASKS:
                 job.restart_tasks(command.tasks)
             case DriverAction.SET_RATE:
                 job.set_rate(command.bytes_per_s)
-            case DriverAction.RENEW_MEMBERSHIP:
-                job.renew_membership(command.valid_until, is_alone=command.is_alone)
             case DriverAction.DRAIN_JOB:
                 job.drain()
                 self._handover_until = time.monotonic() + HANDOVER_S
             case DriverAction.STOP_JOB:
                 job.cancel()
+
+    def _renew_memberships(self, command: DriverCommand) -> DriverCommand:
+        """Renew the memberships of the jobs; returns the command for those that are unknown yet."""
+        with self._jobs_lock:
+            known = {name: self._jobs[name] for name in command.job_names if name in self._jobs}
+        for job in known.values():
+            job.renew_membership(command.valid_until, is_alone=command.is_alone)
+        unknown = tuple(name for name in command.job_names if name not in known)
+        return replace(command, job_names=unknown)
 
     def _add_job(self, job: CopyJob) -> DriverJob:
         log.info("Job %s starts with %d tasks", job.name, len(job.tasks))
@@ -188,9 +198,11 @@ class Driver:
             self._jobs[job.name] = added
         return added
 
-    def _task_count(self) -> int:
-        """How many tasks need slots: those of all jobs, or more that other workers may leave."""
-        return max(sum(len(job.job.tasks) for job in self._jobs.values()), self._ready_tasks)
+    def _update_task_count(self) -> None:
+        """Have slots for the tasks of all jobs, or for more that other workers may leave."""
+        plans = [job.job.tasks for job in self._jobs.values()]
+        partitions = sum(len(each) for plan in plans for each in plan.values())
+        self._application.set_task_count(max(sum(map(len, plans)), self._ready_tasks), partitions)
 
     def _set_log_levels(self, levels: Mapping[str, int]) -> None:
         logging_context.set_levels(levels)
@@ -267,11 +279,12 @@ class Driver:
             )
         )
         for name, job in list(self._jobs.items()):
+            job.check()
             self._publish(self._job_status(job))
             if job.has_ended and self._phase is not DriverPhase.DRAINING:
                 with self._jobs_lock:
                     self._ended_jobs.append(self._jobs.pop(name))
-                self._application.set_task_count(self._task_count())
+                self._update_task_count()
 
     def _job_status(self, job: DriverJob) -> DriverStatus:
         application, phase = self._application, self._job_phase(job)

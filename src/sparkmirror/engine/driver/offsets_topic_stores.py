@@ -1,6 +1,7 @@
 """Ledger and run maps of one source connector, stored in Connect's offsets topic.
 
-Each store has its own connection to the cluster that holds the offsets topic.
+Each store writes with its own connection to the cluster that holds the offsets topic. All stores of
+the process with the same client read it together (`shared_topic_reader`).
 """
 
 from __future__ import annotations
@@ -15,8 +16,16 @@ from sparkmirror.copy.client_config_resolver import resolve_client
 from sparkmirror.copy.driver.run_map_store import RunSegments
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.ledger import LedgerChange, LedgerEntry, decode_entry, encode_entry
+from sparkmirror.engine.driver.shared_topic_reader import PROCESS_READERS
 from sparkmirror.errors import ClusterError, RecordError
-from sparkmirror.mirror.connect_topics.connect_offsets import StoredOffset, source_partition
+from sparkmirror.mirror.connect_topics.connect_offsets import (
+    StoredOffset,
+    connector_key_filter,
+    offset_key,
+    offset_value,
+    source_partition,
+)
+from sparkmirror.mirror.offsets.records import RecordBytes
 from sparkmirror.mirror.offsets.run_map_records import (
     RUNS_KEY_PREFIX,
     RunMapSegment,
@@ -26,10 +35,42 @@ from sparkmirror.mirror.offsets.run_map_records import (
     encode_segment,
 )
 from sparkmirror.model import TopicPartition
-from sparkmirror.store.offsets_topic import OffsetsTopic
+from sparkmirror.store.offsets_topic import OffsetsTopic, RecordReader
+from sparkmirror.store.topic_reader import ConsumedRecord
 from sparkmirror.wire.net.routing import Router
 
 log = logging.getLogger(__name__)
+
+
+def collapse_unread(records: list[ConsumedRecord]) -> list[ConsumedRecord]:
+    """Of consecutive entries of one key by one conductor keep the last, and keep the order. Pure.
+
+    Which conductor wrote before which one decides about claims, and the last entry of each.
+    """
+    kept: dict[tuple[bytes | None, int], ConsumedRecord] = {}
+    last: dict[bytes | None, tuple[str | None, int]] = {}
+    for number, consumed in enumerate(records):
+        key, writer = consumed.record.key, _writer(consumed.record)
+        before, kept_number = last.get(key, ("", -1))
+        if kept_number >= 0 and before == writer:
+            del kept[key, kept_number]
+        last[key] = writer, number
+        kept[key, number] = consumed
+    return list(kept.values())
+
+
+def _writer(record: RecordBytes) -> str | None:
+    """Return the conductor that wrote an entry; empty for one of another program, None if deleted.
+
+    A record that cannot be decoded is one of another program.
+    """
+    if record.value is None:
+        return None
+    try:
+        entry = decode_entry(StoredOffset.decode(record).offset or {})
+    except RecordError:
+        entry = None
+    return entry.extension.conductor if entry and entry.extension else ""
 
 
 class _OffsetsTopicStore:
@@ -49,8 +90,21 @@ class _OffsetsTopicStore:
         resolved = resolve_client(
             settings.target_alias, client, settings.client_id, file_prefix=prefix
         )
-        router = Router(*resolved)
-        topic = OffsetsTopic(router, job.offsets_topic)
+        login = tuple(sorted((key, text) for key, text in client.items() if key != "client.id"))
+
+        def create_reader(
+            router: Router, topic: str, is_wanted: Callable[[bytes], bool]
+        ) -> RecordReader:
+            return PROCESS_READERS.subscribe(
+                (settings.target_alias, login),
+                topic,
+                lambda: Router(*resolved),
+                router,
+                is_wanted,
+                collapse_unread,
+            )
+
+        topic = OffsetsTopic(Router(*resolved), job.offsets_topic, create_reader)
         return cls(topic, job.connector, settings.source_alias)
 
     def set_on_retry(self, on_retry: Callable[[ClusterError], None]) -> None:
@@ -69,9 +123,15 @@ class _OffsetsTopicStore:
 class OffsetsTopicLedger(_OffsetsTopicStore):
     """Ledger entries as Connect source offsets, which Java MirrorMaker 2 reads and writes too."""
 
+    def __init__(self, topic: OffsetsTopic, connector: str, cluster: str) -> None:
+        super().__init__(topic, connector, cluster)
+        self._keys: dict[TopicPartition, bytes] = {}
+        """The record keys of partitions: each is written again and again."""
+
     def load(self) -> dict[TopicPartition, LedgerEntry]:
         """All entries of this connector, by source partition. Reads the topic to its end."""
-        loaded = self._decode(self._topic.load().of_connector(self._connector))
+        state = self._topic.load(connector_key_filter(self._connector), is_followed=True)
+        loaded = self._decode(state.of_connector(self._connector))
         return {partition: entry for partition, entry in loaded if entry}
 
     def changes(self) -> list[LedgerChange]:
@@ -88,17 +148,20 @@ class OffsetsTopicLedger(_OffsetsTopicStore):
 
     def save(self, entries: Mapping[TopicPartition, LedgerEntry]) -> None:
         """Write entries; returns when the brokers have acknowledged them."""
-        self._topic.save(
+        self._topic.append(
             (
-                StoredOffset(
-                    connector=self._connector,
-                    partition=source_partition(self._cluster, partition),
-                    offset=encode_entry(entry),
-                )
+                RecordBytes(self._key(partition), offset_value(encode_entry(entry)))
                 for partition, entry in entries.items()
             ),
             now_ms=time.time_ns() // 1_000_000,
         )
+
+    def _key(self, partition: TopicPartition) -> bytes:
+        key = self._keys.get(partition)
+        if key is None:
+            key = offset_key(self._connector, source_partition(self._cluster, partition))
+            self._keys[partition] = key
+        return key
 
 
 class OffsetsTopicRunMaps(_OffsetsTopicStore):
@@ -107,7 +170,8 @@ class OffsetsTopicRunMaps(_OffsetsTopicStore):
     def load(self) -> dict[TopicPartition, RunSegments]:
         """All segments of this connector, by source partition. Skips segments it cannot decode."""
         found: dict[TopicPartition, dict[int, RunMapSegment]] = {}
-        for stored in self._topic.load().of_connector(f"{RUNS_KEY_PREFIX}{self._connector}"):
+        name = f"{RUNS_KEY_PREFIX}{self._connector}"
+        for stored in self._topic.load(connector_key_filter(name)).of_connector(name):
             key = decode_segment_key(stored)
             if key is None or key.cluster != self._cluster:
                 continue

@@ -95,7 +95,7 @@ class SparkApplication:
         """Protects what is given to the control server, which is created late."""
         self._jobs: dict[str, _JobTasks] = {}
         self._log_levels = dict(spec.log_levels)
-        self._task_count = 0
+        self._task_count = self._partition_count = 0
         self.is_streaming = False
         self.slots = 0
         """How many slots Spark can run at once; 0 until Spark has started."""
@@ -177,16 +177,18 @@ class SparkApplication:
         if self._control_server:
             self._control_server.restart_tasks(name, tasks)
 
-    def set_task_count(self, tasks: int) -> None:
-        """Provide slots for so many tasks of all jobs together."""
+    def set_task_count(self, tasks: int, partitions: int) -> None:
+        """Provide slots for so many tasks of all jobs together, with so many partitions."""
         with self._lock:
-            self._task_count = tasks
+            self._task_count, self._partition_count = tasks, partitions
             self._update_slots()
 
     def _update_slots(self) -> None:
         if self._control_server:
             available = slots_for_tasks(self._spec, self.slots)
-            self._control_server.set_slots(available=available, tasks=self._task_count)
+            self._control_server.set_slots(
+                available=available, tasks=self._task_count, partitions=self._partition_count
+            )
 
     def end_epoch(self) -> None:
         """End the running epoch, so that every task starts again."""

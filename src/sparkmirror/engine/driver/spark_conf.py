@@ -57,6 +57,12 @@ DEFAULT_CONF = {
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     # An epoch is one job with one row per partition: there is nothing to adapt or to wait for.
     "spark.sql.adaptive.enabled": "false",
+    # For one row, compiling generated code takes longer than interpreting the plan.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # No sink reads Spark's own figures, and their sources load many classes.
+    "spark.metrics.executorMetricsSource.enabled": "false",
+    "spark.metrics.staticSources.enabled": "false",
     "spark.locality.wait": "0",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.streaming.pollingDelay": "100ms",

@@ -31,7 +31,7 @@ class DriverAction(enum.StrEnum):
     SET_RATE = "rate"
     """Limit each task of a job to so many bytes per second; 0 means no limit."""
     RENEW_MEMBERSHIP = "membership"
-    """The worker of a job is a member of its group until `valid_until`."""
+    """The worker of these jobs is a member of its group until `valid_until`."""
     KEEP_READY = "keep-ready"
     """Have slots connected for at least so many tasks, also without a job."""
     NEXT_EPOCH = "epoch"
@@ -47,6 +47,8 @@ class DriverCommand:
     action: DriverAction
     job_name: str = ""
     """The job that the command is about."""
+    job_names: tuple[str, ...] = ()
+    """The jobs of RENEW_MEMBERSHIP."""
     bytes_per_s: int = 0
     """The limit of SET_RATE."""
     tasks: tuple[int, ...] = ()
@@ -76,7 +78,11 @@ class DriverCommand:
         if self.log_levels:
             value["log_levels"] = dict(self.log_levels)
         if self.action is DriverAction.RENEW_MEMBERSHIP:
-            value |= {"valid_until": self.valid_until, "is_alone": self.is_alone}
+            value |= {
+                "job_names": self.job_names,
+                "valid_until": self.valid_until,
+                "is_alone": self.is_alone,
+            }
         if self.action is DriverAction.KEEP_READY:
             value["ready_tasks"] = self.ready_tasks
         return json.dumps(value).encode() + b"\n"
@@ -88,6 +94,7 @@ class DriverCommand:
         return cls(
             action=DriverAction(value["action"]),
             job_name=value.get("job_name", ""),
+            job_names=tuple(value.get("job_names", ())),
             bytes_per_s=int(value.get("bytes_per_s", 0)),
             tasks=tuple(value.get("tasks", ())),
             job=CopyJob.from_json(value["job"]) if "job" in value else None,

@@ -31,7 +31,8 @@ class SupervisedJob:
         """`send` returns whether a driver process has the command."""
         self.job = job
         """The latest plan. The next driver process starts with it."""
-        self._send = send
+        self.send = send
+        """Sends a command to the driver process. The jobs of one driver have the same function."""
         self._kill_driver = kill_driver
         self._condition = threading.Condition()
         self._status = DriverStatus(
@@ -89,20 +90,6 @@ class SupervisedJob:
         self.job = job
         self._command(DriverAction.REPLAN, job=job)
 
-    def renew_membership(self, valid_until: float, *, is_alone: bool) -> None:
-        """Say until when the worker is a member of its group, by the monotonic clock.
-
-        A job that shares its connector takes over no partition without a membership.
-        """
-        self._send(
-            DriverCommand(
-                action=DriverAction.RENEW_MEMBERSHIP,
-                job_name=self.job.name,
-                valid_until=valid_until,
-                is_alone=is_alone,
-            )
-        )
-
     def restart_tasks(self, tasks: Collection[int]) -> None:
         """Have these tasks give their leases back and start again."""
         self._command(DriverAction.RESTART_TASKS, tasks=tuple(tasks))
@@ -138,7 +125,7 @@ class SupervisedJob:
         bytes_per_s: int = 0,
         tasks: tuple[int, ...] = (),
     ) -> bool:
-        return self._send(
+        return self.send(
             DriverCommand(
                 action=action,
                 job_name=self.job.name,

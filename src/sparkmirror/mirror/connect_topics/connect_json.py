@@ -11,6 +11,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TypeAlias
 
 from sparkmirror.errors import RecordError
@@ -66,7 +67,7 @@ def _text(value: JsonValue) -> str:
     if value is None or isinstance(value, int | float):  # before the slower checks of Mapping
         return _scalar(value)
     if isinstance(value, Mapping):
-        return "{" + ",".join(f"{_string(k)}:{_text(v)}" for k, v in value.items()) + "}"
+        return "{" + ",".join([_name(k) + _text(v) for k, v in value.items()]) + "}"
     return "[" + ",".join(map(_text, value)) + "]"
 
 
@@ -82,6 +83,11 @@ def _scalar(value: None | bool | int | float) -> str:
     if not SMALLEST_INTEGER <= value <= LARGEST_INTEGER:
         raise RecordError(f"{value} does not fit in 64 bits")
     return str(value)
+
+
+@lru_cache(maxsize=1024)  # the names of members are few
+def _name(text: str) -> str:
+    return _string(text) + ":"
 
 
 def _string(text: str) -> str:

@@ -14,7 +14,7 @@ HashMap. Java ignores other members of a value; this program keeps them.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -75,7 +75,7 @@ class StoredOffset:
 
     def encode(self) -> RecordBytes:
         """Return the record for the offsets topic."""
-        value = None if self.offset is None else connect_json.encode(in_hash_map_order(self.offset))
+        value = None if self.offset is None else offset_value(self.offset)
         return RecordBytes(key=offset_key(self.connector, self.partition), value=value)
 
     @classmethod
@@ -98,6 +98,24 @@ def offset_key(connector: str, partition: SourcePartition | None) -> bytes:
     """Return the key of the record that holds the offset of `partition`."""
     members = None if partition is None else in_hash_map_order(partition)
     return connect_json.encode([connector, members])
+
+
+def connector_key_filter(connector: str) -> Callable[[bytes], bool]:
+    """Return a function that says whether a key may belong to a connector, without decoding it.
+
+    It takes every key that Connect would not write in this way: only its JSON tells.
+    """
+    own = offset_key(connector, None).removesuffix(b"null]")
+
+    def may_belong(key: bytes) -> bool:
+        return key.startswith(own) or not key.startswith(b'["') or b"\\" in key
+
+    return may_belong
+
+
+def offset_value(offset: SourceOffset) -> bytes:
+    """Return the value of the record that holds an offset."""
+    return connect_json.encode(in_hash_map_order(offset))
 
 
 def group_by_offsets_partition(
@@ -129,7 +147,7 @@ class OffsetsState:
         self._stored: dict[bytes | None, StoredOffset] = {}
 
     def apply(
-        self, record: RecordBytes, *, location: str = "the offsets topic"
+        self, record: RecordBytes, *, location: object = "the offsets topic"
     ) -> StoredOffset | None:
         """Apply one record and return it. One that cannot be decoded is logged and ignored."""
         try:

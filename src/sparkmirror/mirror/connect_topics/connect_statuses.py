@@ -12,6 +12,7 @@ status of a newer owner: `can_write_safely` is that rule.
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -141,8 +142,10 @@ class StatusState:
     """The statuses as of the last applied record."""
 
     def __init__(self) -> None:
-        self._statuses: dict[tuple[str, int | None], ConnectStatus] = {}
-        self._topics: dict[tuple[str, str], TopicStatus] = {}
+        self._statuses: dict[str, dict[int | None, ConnectStatus]] = {}
+        """By connector, then by task; None is the connector itself. No inner dict is empty."""
+        self._topics: defaultdict[str, dict[str, TopicStatus]] = defaultdict(dict)
+        """By connector, then by topic."""
 
     def apply(
         self, record: RecordBytes, *, location: str = "the status topic"
@@ -155,39 +158,46 @@ class StatusState:
             return None
         match change:
             case ConnectStatus():
-                self._statuses[change.connector, change.task] = change
+                self._statuses.setdefault(change.connector, {})[change.task] = change
             case StatusTombstone():
-                self._statuses.pop((change.connector, change.task), None)
+                self._remove(change)
             case TopicStatus(discovered_ms=None):
-                self._topics.pop((change.connector, change.topic), None)
+                self._topics[change.connector].pop(change.topic, None)
             case TopicStatus():
-                self._topics[change.connector, change.topic] = change
+                self._topics[change.connector][change.topic] = change
         return change
+
+    def _remove(self, tombstone: StatusTombstone) -> None:
+        statuses = self._statuses.get(tombstone.connector, {})
+        statuses.pop(tombstone.task, None)
+        if not statuses:
+            self._statuses.pop(tombstone.connector, None)
 
     def connectors(self) -> tuple[str, ...]:
         """Return the names of all connectors that have a status, or a task with a status."""
-        return tuple(dict.fromkeys(name for name, _ in self._statuses))
+        return tuple(self._statuses)
 
     def connector_status(self, name: str) -> ConnectStatus | None:
         """Return the status of a connector, if there is one."""
-        return self._statuses.get((name, None))
+        return self._statuses.get(name, {}).get(None)
 
     def task_status(self, connector: str, task: int) -> ConnectStatus | None:
         """Return the status of a task, if there is one."""
-        return self._statuses.get((connector, task))
+        return self._statuses.get(connector, {}).get(task)
 
     def task_statuses(self, connector: str) -> tuple[ConnectStatus, ...]:
         """Return the statuses of a connector's tasks, by task number."""
-        numbers = sorted(n for name, n in self._statuses if name == connector and n is not None)
-        return tuple(self._statuses[connector, number] for number in numbers)
+        statuses = self._statuses.get(connector, {})
+        numbers = sorted(number for number in statuses if number is not None)
+        return tuple(statuses[number] for number in numbers)
 
     def topic_status(self, connector: str, topic: str) -> TopicStatus | None:
         """Return an active topic of a connector, if it is one."""
-        return self._topics.get((connector, topic))
+        return self._topics.get(connector, {}).get(topic)
 
     def topic_statuses(self, connector: str) -> tuple[TopicStatus, ...]:
         """Return the active topics of a connector."""
-        return tuple(t for t in self._topics.values() if t.connector == connector)
+        return tuple(self._topics.get(connector, {}).values())
 
 
 def _status(

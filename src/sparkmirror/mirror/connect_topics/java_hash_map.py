@@ -36,8 +36,13 @@ def string_hash(text: str) -> int:
 
 def in_hash_map_order(members: Mapping[str, Value]) -> dict[str, Value]:
     """Return the members in the iteration order of a Java HashMap."""
+    return {key: members[key] for key in _ordered_keys(tuple(members))}
+
+
+@lru_cache(maxsize=256)  # most maps have the same keys as one before
+def _ordered_keys(keys: tuple[str, ...]) -> tuple[str, ...]:
     table = _SMALLEST_TABLE
-    while len(members) > table * 3 // 4:
+    while len(keys) > table * 3 // 4:
         table *= 2
     mask = table - 1
 
@@ -45,4 +50,4 @@ def in_hash_map_order(members: Mapping[str, Value]) -> dict[str, Value]:
         spread = string_hash(key)
         return (spread ^ spread >> 16) & mask
 
-    return {key: members[key] for key in sorted(members, key=bucket)}
+    return tuple(sorted(keys, key=bucket))

@@ -28,3 +28,24 @@ def murmur2(data: bytes) -> int:
 def partition_for(key: bytes, partitions: int) -> int:
     """Return the partition for `key` in a topic with this number of partitions."""
     return (murmur2(key) & 0x7FFFFFFF) % partitions
+
+
+class KeyPartitions:
+    """The partitions of keys in one topic: computed once for each key and number of partitions.
+
+    Keeps every key. It is for keys whose number does not grow without end.
+    """
+
+    def __init__(self) -> None:
+        self._partitions = 0
+        self._by_key: dict[bytes, int] = {}
+
+    def partition_for(self, key: bytes, partitions: int) -> int:
+        """Return the partition for `key` in a topic with this number of partitions."""
+        if partitions != self._partitions:
+            self._partitions = partitions
+            self._by_key.clear()
+        found = self._by_key.get(key)
+        if found is None:
+            found = self._by_key[key] = partition_for(key, partitions)
+        return found

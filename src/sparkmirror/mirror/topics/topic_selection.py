@@ -9,7 +9,7 @@ cycle. These topics of the source are cycles:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from sparkmirror.mirror.topics.filters import TopicFilter
@@ -84,18 +84,33 @@ class TopicSelection:
         self, listed: Iterable[TopicPartition]
     ) -> frozenset[TopicPartition]:
         """Return the partitions of the source to copy."""
-        return frozenset(p for p in listed if self.should_replicate_topic(p.topic))
+        return _filter_by_topic(listed, self.should_replicate_topic)
 
     def filter_target_partitions(
         self, listed: Iterable[TopicPartition]
     ) -> frozenset[TopicPartition]:
         """Return the partitions of the target that belong to remote topics of this flow."""
-        return frozenset(p for p in listed if self.is_remote_topic(p.topic))
+        return _filter_by_topic(listed, self.is_remote_topic)
 
     def remote_partition(self, partition: TopicPartition) -> TopicPartition:
         """Return the remote partition of a source partition. It has the same number."""
         remote = self.policy.format_remote_topic(self.flow.source, partition.topic)
         return partition._replace(topic=remote)
+
+
+def _filter_by_topic(
+    listed: Iterable[TopicPartition], is_selected: Callable[[str], bool]
+) -> frozenset[TopicPartition]:
+    """Return the partitions of selected topics. Asks once for each topic, which may take long."""
+    found: list[TopicPartition] = []
+    decisions: dict[str, bool] = {}
+    for partition in listed:
+        selected = decisions.get(partition.topic)
+        if selected is None:
+            selected = decisions[partition.topic] = is_selected(partition.topic)
+        if selected:
+            found.append(partition)
+    return frozenset(found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,9 +2,10 @@
 
     find the route ─► authenticate ─► read the body ─► handler, in a thread ─► headers ─► send
 
-A request that another worker of the group must carry out is forwarded to it by the same thread.
-The connection discards the body of a client that is not authenticated. Every other error has
-Connect's error body.
+A handler that waits for nothing runs in the event loop, so that a busy worker answers it without a
+change of threads. A request that another worker of the group must carry out is forwarded to it by
+the thread of its handler. The connection discards the body of a client that is not authenticated.
+Every other error has Connect's error body.
 """
 
 from __future__ import annotations
@@ -109,6 +110,8 @@ class RestApplication:
         threads = self._health_threads if route.urgent else self._threads
         timeout_s = limits.health_timeout_s if route.urgent else limits.request_timeout_s
         try:
+            if route.is_immediate(call):
+                return route.handler(call)
             return await threads.run(
                 lambda: self._request_handler.complete_or_forward(
                     lambda: route.handler(call), forwardable

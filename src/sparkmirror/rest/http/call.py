@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -53,6 +54,12 @@ def json_reply(
 ) -> Reply:
     """Return a reply with the bytes that Connect writes for this JSON."""
     return Reply(status=status, content=encode(value), media_type=JSON, headers=headers)
+
+
+def large_json_reply(value: JsonValue) -> Reply:
+    """Return a reply for which Connect has no bytes: Python's encoder is many times as quick."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return Reply(status=200, content=text.encode("utf-8", "replace"), media_type=JSON)
 
 
 def error_reply(

@@ -23,6 +23,10 @@ def request_timed_out(reason: str) -> Reply:
     return error_reply(500, f"Request timed out. {reason}")
 
 
+def _never(_call: Call) -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
     """One method on one path. `{...}` in the path matches any one segment."""
@@ -37,6 +41,8 @@ class Route:
     """Whether the answer is JSON. Another route chooses the media type itself."""
     signed: bool = False
     """Whether other workers send this request, with a signature in place of a password."""
+    is_immediate: Callable[[Call], bool] = _never
+    """Whether the handler of this call waits for nothing, so that it needs no thread of its own."""
     timeout_reply: Callable[[str], Reply] = request_timed_out
     """Makes the reply, from the reason, if the handler does not finish in time."""
 

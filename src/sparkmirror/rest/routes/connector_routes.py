@@ -9,7 +9,7 @@ from sparkmirror.errors import BadRequest, NotFound, RequestFailed
 from sparkmirror.mirror.connect_topics.connect_json import JsonValue
 from sparkmirror.rest.http.call import Call, Reply, error_reply, json_reply
 from sparkmirror.rest.http.path import quote_segment
-from sparkmirror.rest.http.router import Route
+from sparkmirror.rest.http.router import Handler, Route
 from sparkmirror.rest.routes import json_answers, request_bodies
 
 _NAME = "name"
@@ -21,23 +21,27 @@ def connector_routes(herder: Herder) -> tuple[Route, ...]:
     """The routes under /connectors that Connect has too."""
     handlers = _ConnectorHandlers(herder)
     one = "/connectors/{connector}"
+
+    def read(path: str, handler: Handler) -> Route:
+        return Route(method="GET", path=path, handler=handler, is_immediate=handlers.is_immediate)
+
     return (
-        Route(method="GET", path="/connectors", handler=handlers.list),
+        read("/connectors", handlers.list),
         Route(method="POST", path="/connectors", handler=handlers.create, reads_body=True),
-        Route(method="GET", path=one, handler=handlers.info),
+        read(one, handlers.info),
         Route(method="DELETE", path=one, handler=handlers.delete),
-        Route(method="GET", path=f"{one}/config", handler=handlers.config),
+        read(f"{one}/config", handlers.config),
         Route(method="PUT", path=f"{one}/config", handler=handlers.put_config, reads_body=True),
         Route(method="PATCH", path=f"{one}/config", handler=handlers.patch_config, reads_body=True),
-        Route(method="GET", path=f"{one}/status", handler=handlers.status),
+        read(f"{one}/status", handlers.status),
         Route(method="PUT", path=f"{one}/pause", handler=handlers.pause),
         Route(method="PUT", path=f"{one}/resume", handler=handlers.resume),
         Route(method="PUT", path=f"{one}/stop", handler=handlers.stop),
         Route(method="POST", path=f"{one}/restart", handler=handlers.restart),
-        Route(method="GET", path=f"{one}/tasks", handler=handlers.tasks),
-        Route(method="GET", path=f"{one}/tasks/{{task}}/status", handler=handlers.task_status),
+        read(f"{one}/tasks", handlers.tasks),
+        read(f"{one}/tasks/{{task}}/status", handlers.task_status),
         Route(method="POST", path=f"{one}/tasks/{{task}}/restart", handler=handlers.restart_task),
-        Route(method="GET", path=f"{one}/topics", handler=handlers.topics),
+        read(f"{one}/topics", handlers.topics),
         Route(method="PUT", path=f"{one}/topics/reset", handler=handlers.reset_topics),
         Route(method="GET", path=f"{one}/offsets", handler=handlers.offsets),
         Route(
@@ -50,6 +54,10 @@ def connector_routes(herder: Herder) -> tuple[Route, ...]:
 class _ConnectorHandlers:
     def __init__(self, herder: Herder) -> None:
         self._herder = herder
+
+    def is_immediate(self, call: Call) -> bool:
+        """Whether a read waits for nothing and is short: not one of all connectors at once."""
+        return "expand" not in call.query and self._herder.reads_from_memory()
 
     def list(self, call: Call) -> Reply:
         names = self._herder.connectors()

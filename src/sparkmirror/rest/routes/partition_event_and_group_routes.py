@@ -15,7 +15,7 @@ from sparkmirror.connect.herder.multi_flow_herder import flow_connector_name
 from sparkmirror.mirror.connect_topics.connect_json import JsonValue
 from sparkmirror.model import SourceAndTarget
 from sparkmirror.rest.client.member_reads import MemberAnswers
-from sparkmirror.rest.http.call import Call, Reply, json_reply
+from sparkmirror.rest.http.call import Call, Reply, large_json_reply
 from sparkmirror.rest.http.router import Route
 from sparkmirror.rest.routes import partition_event_and_group_json as answers
 from sparkmirror.rest.routes.internal_routes import own_path
@@ -53,11 +53,11 @@ class _MonitoringHandlers:
         own = answers.partition_items(self._monitor, name)
         group = self._find_group(name)
         if group is None:
-            return json_reply(answers.partitions_answer(name, own, {}))
+            return large_json_reply(answers.partitions_answer(name, own, {}))
         others = group.read_others("partitions")
         by_worker = {group.own_worker_id: own, **_item_lists(others)}
         merged = answers.merge_partitions(by_worker, group.owner_of_task)
-        return json_reply(answers.partitions_answer(name, merged, others.absent))
+        return large_json_reply(answers.partitions_answer(name, merged, others.absent))
 
     def events(self, call: Call) -> Reply:
         name = self._name(call)
@@ -65,7 +65,7 @@ class _MonitoringHandlers:
         group = self._find_group(name)
         others = MemberAnswers() if group is None else group.read_others("events")
         items = [*own, *(item for items in _item_lists(others).values() for item in items)]
-        return json_reply(answers.events_answer(name, items, others.absent))
+        return large_json_reply(answers.events_answer(name, items, others.absent))
 
     def groups(self, call: Call) -> Reply:
         name, asked = self._name(call), call.parameter("group")
@@ -81,7 +81,7 @@ class _MonitoringHandlers:
         answer = answers.groups_answer(name, items, others.absent)
         if asked is not None and not items:
             answer["reason"] = next(filter(None, reasons), "")
-        return json_reply(answer)
+        return large_json_reply(answer)
 
     def _name(self, call: Call) -> str:
         return self._herder.connector_info(call.path_parameters["connector"]).name

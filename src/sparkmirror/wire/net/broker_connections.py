@@ -6,10 +6,11 @@ import selectors
 import time
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
-from typing import TypeVar
+from typing import Generic, TypeVar
 
-from sparkmirror.errors import ClusterError
+from sparkmirror.errors import CallCancelled, ClusterError
 from sparkmirror.wire.net.address import Address
+from sparkmirror.wire.net.cancel_signal import CancelSignal
 from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
 from sparkmirror.wire.protocol.request import ClientRequest
 
@@ -41,54 +42,32 @@ class BrokerConnections:
             self._open[address] = connection
         return connection
 
-    def attempt_timeout_s(self, deadline: float) -> float:
+    def attempt_timeout_s(self, deadline: float, attempt_s: float | None = None) -> float:
         """The timeout of one attempt: a part of the time, so that one broker cannot use it all."""
-        return min(self._request_timeout_s, max(deadline - time.monotonic(), MIN_ATTEMPT_S))
+        left_s = max(deadline - time.monotonic(), MIN_ATTEMPT_S)
+        return min(attempt_s or self._request_timeout_s, left_s)
 
     def request_all(
         self,
         requests: Mapping[Address, Callable[[BrokerConnection], ClientRequest[T]]],
         deadline: float,
+        *,
+        attempt_s: float | None = None,
     ) -> dict[Address, T | ClusterError]:
         """Send requests to several brokers at once. Blocks until each has responded or failed.
 
         Every address has an entry: the response or the error. Brokers with an open connection come
-        first, because opening one may take a while.
+        first, because opening one may take a while. `attempt_s` is the longest time for a response
+        if it is not that of other requests.
         """
-        results: dict[Address, T | ClusterError] = {}
+        outstanding = OutstandingRequests[T](self)
         connected = self.connected_addresses()
         for address in sorted(requests, key=lambda address: address not in connected):
-            set_result = partial(results.__setitem__, address)
-            try:
-                connection = self.get(address, deadline)
-                ends = time.monotonic() + self.attempt_timeout_s(deadline)
-                connection.send(
-                    requests[address](connection),
-                    on_response=set_result,
-                    on_error=set_result,
-                    deadline=ends,
-                )
-            except ClusterError as error:
-                set_result(error)
+            outstanding.send(address, requests[address], deadline, attempt_s=attempt_s)
+        results: dict[Address, T | ClusterError] = {}
         while len(results) < len(requests):
-            self._poll([self._open[address] for address in requests if address not in results])
+            results |= outstanding.take()
         return results
-
-    @staticmethod
-    def _poll(connections: Collection[BrokerConnection]) -> None:
-        """Wait until some connections are ready, then send and receive on them."""
-        with selectors.DefaultSelector() as selector:
-            for connection in connections:
-                write = selectors.EVENT_WRITE if connection.wants_write else 0
-                selector.register(connection, selectors.EVENT_READ | write, connection)
-            first = min(connection.next_deadline for connection in connections)
-            ready = selector.select(max(first - time.monotonic(), 0.0))
-        now = time.monotonic()
-        for key, _ in ready:
-            _run_ignoring_error(key.data.on_writable)
-            _run_ignoring_error(key.data.on_readable)
-        for connection in connections:
-            _run_ignoring_error(partial(connection.close_if_expired, now))
 
     def disconnect(self, address: Address) -> None:
         """Close the connection to an address, if there is one."""
@@ -100,6 +79,80 @@ class BrokerConnections:
         """Close all connections."""
         for address in list(self._open):
             self.disconnect(address)
+
+
+class OutstandingRequests(Generic[T]):
+    """Requests to several brokers, at most one to each, whose responses are taken as they come."""
+
+    def __init__(self, connections: BrokerConnections, cancel: CancelSignal | None = None) -> None:
+        """`cancel` ends `take`, if it is given."""
+        self._connections = connections
+        self._cancel = cancel
+        self._waiting: dict[Address, BrokerConnection] = {}
+        self._results: dict[Address, T | ClusterError] = {}
+
+    def send(
+        self,
+        address: Address,
+        build: Callable[[BrokerConnection], ClientRequest[T]],
+        deadline: float,
+        *,
+        attempt_s: float | None = None,
+    ) -> None:
+        """Send a request. Opens a connection if there is none, which blocks. An error is a result.
+
+        The broker may have no other request of this object.
+        """
+        assert address not in self._waiting and address not in self._results
+        set_result = partial(self._set_result, address)
+        try:
+            connection = self._connections.get(address, deadline)
+            ends = time.monotonic() + self._connections.attempt_timeout_s(deadline, attempt_s)
+            self._waiting[address] = connection
+            connection.send(
+                build(connection), on_response=set_result, on_error=set_result, deadline=ends
+            )
+        except ClusterError as error:
+            set_result(error)
+
+    def take(self, timeout_s: float | None = None) -> dict[Address, T | ClusterError]:
+        """Return the results that are there. Blocks until there is one, up to `timeout_s`.
+
+        Returns at once if no request is outstanding. Raises CallCancelled on the signal.
+        """
+        ends = float("inf") if timeout_s is None else time.monotonic() + timeout_s
+        self._raise_if_cancelled()
+        while self._waiting and not self._results and time.monotonic() < ends:
+            self._poll(ends)
+        results, self._results = self._results, {}
+        return results
+
+    def _set_result(self, address: Address, result: T | ClusterError) -> None:
+        self._waiting.pop(address, None)
+        self._results[address] = result
+
+    def _raise_if_cancelled(self) -> None:
+        if self._cancel is not None and self._cancel.is_set():
+            raise CallCancelled(self._connections.client.cluster)
+
+    def _poll(self, ends: float) -> None:
+        """Wait until some connections are ready, then send and receive on them."""
+        connections = list(self._waiting.values())
+        with selectors.DefaultSelector() as selector:
+            if self._cancel is not None:
+                selector.register(self._cancel, selectors.EVENT_READ)
+            for connection in connections:
+                write = selectors.EVENT_WRITE if connection.wants_write else 0
+                selector.register(connection, selectors.EVENT_READ | write, connection)
+            first = min(ends, *(connection.next_deadline for connection in connections))
+            ready = selector.select(max(first - time.monotonic(), 0.0))
+        self._raise_if_cancelled()
+        now = time.monotonic()
+        for key, _ in ready:
+            _run_ignoring_error(key.data.on_writable)
+            _run_ignoring_error(key.data.on_readable)
+        for connection in connections:
+            _run_ignoring_error(partial(connection.close_if_expired, now))
 
 
 def _run_ignoring_error(step: Callable[[], None]) -> None:

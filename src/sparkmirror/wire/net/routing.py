@@ -8,19 +8,24 @@ example a refused login or certificate. Blocks; a Router belongs to one thread, 
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import NoReturn, TypeAlias
 
 from sparkmirror.backoff import JITTER, Backoff, seconds_left
-from sparkmirror.errors import CallCancelled, ClusterError, ClusterUnavailable
+from sparkmirror.errors import (
+    CallCancelled,
+    ClusterError,
+    ClusterUnavailable,
+    UnsupportedByBroker,
+)
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.broker_connections import BrokerConnections
+from sparkmirror.wire.net.cancel_signal import CancelSignal
 from sparkmirror.wire.net.channel import ignore_error
 from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
 from sparkmirror.wire.protocol.apis import FIND_COORDINATOR, METADATA, A, Api, Q
@@ -37,6 +42,8 @@ from sparkmirror.wire.protocol.topics.metadata_snapshot import (
     read_metadata,
 )
 
+_MANY_KEYS_VERSIONS = (4,)
+"""The versions of FindCoordinator that name several keys."""
 CALL_TIMEOUT_S = 30.0
 REQUEST_TIMEOUT_S = 8.0
 CONNECT_TIMEOUT_S = 3.0
@@ -105,7 +112,8 @@ class Router:
         self._bootstrap = list(bootstrap)
         self._coordinators: dict[CoordinatorOf, Address] = {}
         self._refreshed_at = float("-inf")
-        self._cancelled = threading.Event()
+        self.cancel_signal = CancelSignal()
+        """Set by `cancel`."""
         self._deadline = float("inf")
 
     @property
@@ -118,7 +126,7 @@ class Router:
 
         Any thread may call this.
         """
-        self._cancelled.set()
+        self.cancel_signal.set()
 
     @contextmanager
     def time_limit(self, timeout_s: float) -> Iterator[None]:
@@ -135,7 +143,7 @@ class Router:
 
     def pause(self, seconds: float) -> None:
         """Wait before the next try. Raises CallCancelled at once if the router is cancelled."""
-        self._cancelled.wait(seconds)
+        self.cancel_signal.wait(seconds)
         self._raise_if_cancelled()
 
     def call(
@@ -225,6 +233,37 @@ class Router:
             )
         return broker.address
 
+    def find_coordinators(self, coordinator_type: CoordinatorType, keys: Collection[str]) -> None:
+        """Look up the coordinators of keys with one request, so that calls to them need none.
+
+        Leaves out those that cannot be found in this way: a call to one looks it up alone.
+        """
+        deadline = self.deadline_after(CALL_TIMEOUT_S)
+        known = {to.key for to in self._coordinators if to.coordinator_type is coordinator_type}
+        wanted = [key for key in keys if key not in known]
+        if not wanted:
+            return
+        message = FindCoordinatorRequest(key_type=int(coordinator_type), coordinator_keys=wanted)
+        address = None
+        try:
+            address = self.find_any_broker(deadline)
+            answer = self.connections.get(address, deadline).call(
+                FIND_COORDINATOR,
+                message,
+                versions=_MANY_KEYS_VERSIONS,
+                timeout_s=self.connections.attempt_timeout_s(deadline),
+            )
+        except UnsupportedByBroker:
+            return
+        except ClusterError:
+            if address is not None:
+                self.connections.disconnect(address)
+            return
+        for found in answer.coordinators:
+            if ErrorCode(found.error_code) is ErrorCode.NONE:
+                to = CoordinatorOf(coordinator_type, found.key)
+                self._coordinators[to] = Address(found.host, found.port)
+
     def invalidate(self, to: Destination) -> None:
         """Forget the address of a destination: the next call looks it up."""
         if isinstance(to, LeaderOf):
@@ -265,9 +304,10 @@ class Router:
     def close(self) -> None:
         """Close all connections."""
         self.connections.close()
+        self.cancel_signal.close()
 
     def _raise_if_cancelled(self) -> None:
-        if self._cancelled.is_set():
+        if self.cancel_signal.is_set():
             raise CallCancelled(self.cluster)
 
     def _handle_codes(self, codes: Iterable[ErrorCode], to: Destination) -> None:

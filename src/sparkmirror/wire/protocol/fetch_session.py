@@ -14,7 +14,7 @@ One request at a time: session epochs must arrive in order. Has no socket.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sparkmirror.wire.protocol.error_codes import ErrorCode
@@ -68,13 +68,22 @@ class FetchSession:
         return self._id != 0
 
     def next_incremental_request(
-        self, moved: Mapping[TopicKeyPartition, FetchPosition]
-    ) -> list[FetchPosition]:
-        """Return the positions that a request for the same partitions names: those moved."""
+        self,
+        moved: Mapping[TopicKeyPartition, FetchPosition],
+        removed: Iterable[TopicKeyPartition] = (),
+    ) -> tuple[list[FetchPosition], tuple[TopicKeyPartition, ...]]:
+        """Return the same as `next_request` for partitions that moved or were added or removed.
+
+        Looks at no other partition. A broker removes a partition that is in both.
+        """
         assert self._id
-        self._session_partitions.update(moved)
-        self._requested = self._session_partitions
-        return list(moved.values())
+        kept = self._session_partitions
+        kept.update(moved)
+        forgotten = tuple(
+            partition for partition in removed if kept.pop(partition, None) is not None
+        )
+        self._requested = kept
+        return list(moved.values()), forgotten
 
     def on_response(self, session_id: int) -> None:
         """Record a response without an error. `session_id` 0: the broker keeps no session."""

@@ -12,8 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import partial
 
+from sparkmirror.backoff import seconds_left
 from sparkmirror.model import TopicPartition
+from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.routing import (
     CALL_TIMEOUT_S,
     AnyBroker,
@@ -33,11 +36,14 @@ from sparkmirror.wire.protocol.error_codes import ErrorCode
 from sparkmirror.wire.protocol.kafka_python_messages import (
     AddPartitionsToTxnRequest,
     DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
     EndTxnRequest,
     ListTransactionsRequest,
 )
 from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch
 from sparkmirror.wire.protocol.topics.topic_key import group_by_topic
+
+_TransactionState = DescribeTransactionsResponse.TransactionState
 
 EPOCH_BUMPING_VERSION = 2
 """The first transaction.version in which EndTxn raises the epoch (KIP-890)."""
@@ -155,12 +161,46 @@ def describe_transaction(
         timeout_s=timeout_s,
     )
     (state,) = answer.transaction_states
+    return _read_transaction(router, state)
+
+
+def describe_transactions(
+    router: Router, transactional_ids: Collection[str], *, timeout_s: float = CALL_TIMEOUT_S
+) -> dict[str, TransactionDescription | None]:
+    """Describe transactional ids as `describe_transaction` does, with a request per coordinator."""
+    deadline = router.deadline_after(timeout_s)
+    by_address: dict[Address, list[str]] = {}
+    for transactional_id in transactional_ids:
+        address = router.find_address(_coordinator(transactional_id), deadline)
+        by_address.setdefault(address, []).append(transactional_id)
+    found: dict[str, TransactionDescription | None] = {}
+    for ids in by_address.values():
+        answer = router.call(
+            DESCRIBE_TRANSACTIONS,
+            partial(DescribeTransactionsRequest, transactional_ids=ids),
+            _coordinator(ids[0]),
+            codes=lambda _answer: (),
+            timeout_s=seconds_left(deadline),
+        )
+        for state in answer.transaction_states:
+            if ErrorCode(state.error_code).is_retriable:
+                router.invalidate(_coordinator(state.transactional_id))
+                found[state.transactional_id] = describe_transaction(
+                    router, state.transactional_id, timeout_s=seconds_left(deadline)
+                )
+            else:
+                found[state.transactional_id] = _read_transaction(router, state)
+    return found
+
+
+def _read_transaction(router: Router, state: _TransactionState) -> TransactionDescription | None:
+    """Raises the error of a refused description."""
     code = ErrorCode(state.error_code)
     if code is ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
         return None
     if code is not ErrorCode.NONE:
         raise error_for_code(
-            router.client.cluster, DESCRIBE_TRANSACTIONS.name, code, transactional_id
+            router.client.cluster, DESCRIBE_TRANSACTIONS.name, code, state.transactional_id
         )
     return TransactionDescription(
         state=state.transaction_state,

@@ -1,4 +1,4 @@
-"""Tells the driver of each job, once a second, until when the worker is a member of its group.
+"""Tells each driver, once a second, until when the worker of its jobs is a member of its group.
 
 A job that shares its connector takes over nothing without a membership, and stops what it cannot
 fence. Renewals have a thread of their own: statuses of thousands of partitions take long to read.
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
+from sparkmirror.engine.supervisor.driver_stdin_commands import DriverAction, DriverCommand
 from sparkmirror.engine.supervisor.supervised_job import SupervisedJob
 from sparkmirror.worker.group.membership_expiry import Membership
 
@@ -31,8 +32,8 @@ class MembershipRenewals:
         self._thread: threading.Thread | None = None
 
     def add(self, job: SupervisedJob) -> None:
-        """Tell the job the membership now, and again until it has ended."""
-        self._renew(job)
+        """Tell the job's driver the membership now, and again until the job has ended."""
+        self._renew([job])
         with self._condition:
             self._jobs.append(job)
             if self._thread is None:
@@ -56,16 +57,32 @@ class MembershipRenewals:
                     self._thread = None
                     return
                 jobs = tuple(self._jobs)
-            for job in jobs:
-                self._renew_or_log(job)
+            try:
+                self._renew(jobs)
+            except Exception:  # the next renewals may succeed
+                log.exception(
+                    "Cannot read the membership of the worker in its group; tries again in %.0f s",
+                    self._interval_s,
+                )
 
-    def _renew(self, job: SupervisedJob) -> None:
+    def _renew(self, jobs: Iterable[SupervisedJob]) -> None:
+        """Send one command to each driver. An error concerns one driver only."""
         membership = self._get_membership()
-        job.renew_membership(membership.valid_until, is_alone=membership.is_alone)
-
-    def _renew_or_log(self, job: SupervisedJob) -> None:
-        """Renew. An error concerns one job: the thread goes on with the others."""
-        try:
-            self._renew(job)
-        except Exception:
-            log.exception("Job %s gets no renewal of the membership of its worker", job.job.name)
+        by_driver: dict[Callable[[DriverCommand], bool], list[str]] = {}
+        for job in jobs:
+            by_driver.setdefault(job.send, []).append(job.job.name)
+        for send, names in by_driver.items():
+            command = DriverCommand(
+                action=DriverAction.RENEW_MEMBERSHIP,
+                job_names=tuple(names),
+                valid_until=membership.valid_until,
+                is_alone=membership.is_alone,
+            )
+            try:
+                send(command)
+            except Exception:
+                log.exception(
+                    "Cannot tell the driver of jobs %s about the membership of its worker; the next"
+                    " renewal follows",
+                    ", ".join(names),
+                )

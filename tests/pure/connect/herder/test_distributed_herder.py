@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from sparkmirror.connect.herder.herder import ConnectorOffset
+from sparkmirror.connect.runtime import worker_connectors
 from sparkmirror.connect.runtime.status import task_status_writer
 from sparkmirror.errors import (
     AlreadyExists,
@@ -24,6 +25,7 @@ from sparkmirror.errors import (
 from sparkmirror.mirror.connect_topics.connect_configs import TargetState
 from sparkmirror.mirror.connect_topics.connect_statuses import (
     ConnectStatus,
+    LifecycleState,
     decode_status_record,
 )
 from tests.support.connect.divided_member import DividedMember
@@ -36,6 +38,7 @@ from tests.support.connect.fake_connectors import (
 from tests.support.connect.in_memory_herder import (
     HEARTBEAT_CONFIG,
     SOURCE_CONFIG,
+    WORKER_ID,
     WORKER_SETTINGS,
     HerderHarness,
     named_config,
@@ -293,6 +296,55 @@ def test_a_task_is_restarted_by_its_number() -> None:
         harness.wait_for_states("c", "STOPPED")
         with pytest.raises(Conflict, match="no known leader URL"):
             harness.herder.restart_task("c", 1)
+
+
+def test_a_task_that_reports_the_same_after_its_restart_is_running_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with running_herder() as harness:
+        running(harness)
+        group = harness.probe.task_group("c")
+        monkeypatch.setattr(group, "restart", lambda _plan, _tasks: None)
+        group.listener.on_running(1)
+        harness.herder.restart_task("c", 1)
+        harness.wait_for_states("c", "RUNNING", "RUNNING", "RESTARTING")
+        group.listener.on_running(1)
+        harness.wait_for_states("c", "RUNNING", "RUNNING", "RUNNING")
+
+
+def test_a_status_that_another_worker_writes_late_is_corrected_for_an_own_task_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(worker_connectors, "STATUS_CHECK_INTERVAL_S", 0.05)
+    with running_herder(member=DividedMember()) as harness:
+        harness.herder.create_connector("c", named_config("c", SOURCE_CONFIG), None)
+        harness.herder.put_task_configs("c", [SOURCE_CONFIG, SOURCE_CONFIG])
+        poll_until(lambda: task_state(harness, 1) == ("RUNNING", WORKER_ID), "the own task")
+        for task in (0, 1):
+            late = ConnectStatus(
+                connector="c",
+                task=task,
+                state=LifecycleState.UNASSIGNED,
+                worker_id="cut-off:8083",
+                generation=0,
+            )
+            harness.status_log.append([late.encode()])
+        poll_until(lambda: task_state(harness, 1) == ("RUNNING", WORKER_ID), "the correction")
+        written = [change for change in map(decode_status_record, harness.status_log.records)
+                   if isinstance(change, ConnectStatus) and change.task == 1]  # fmt: skip
+        assert [(status.state, status.worker_id) for status in written[-2:]] == [
+            (LifecycleState.UNASSIGNED, "cut-off:8083"),
+            (LifecycleState.RUNNING, WORKER_ID),
+        ]
+        assert task_state(harness, 0) == ("UNASSIGNED", "cut-off:8083")
+
+
+def task_state(harness: HerderHarness, task: int) -> tuple[str, str]:
+    try:
+        status = harness.herder.task_status("c", task)
+    except NotFound:
+        return "", ""
+    return status.state, status.worker_id
 
 
 def test_a_restart_needs_a_connector() -> None:

@@ -9,7 +9,12 @@ import pytest
 
 from sparkmirror.copy.control.messages import ControlMessage, GrantLeases, Hello
 from sparkmirror.copy.driver.cluster_queries import LogRange
-from sparkmirror.copy.driver.lease_grants import LeaseGranter, LossDecision, decide_loss
+from sparkmirror.copy.driver.lease_grants import (
+    MAX_PARTITIONS_PER_GRANT,
+    LeaseGranter,
+    LossDecision,
+    decide_loss,
+)
 from sparkmirror.copy.driver.ledger_cache import LedgerCache
 from sparkmirror.copy.driver.monitoring.event_log import EventLog
 from sparkmirror.copy.driver.resume.data_loss import DataLoss, LossKind
@@ -253,3 +258,39 @@ def test_a_remote_partition_that_cannot_be_queried_is_tried_again() -> None:
     granting.grant()
     assert granting.tracked.reason == "target: A.t-0: NOT_LEADER_OR_FOLLOWER (6)"
     assert not granting.tracked.is_halted
+
+
+def test_metadata_is_requested_once_for_partitions_of_several_tasks_and_grants() -> None:
+    count = 2 * MAX_PARTITIONS_PER_GRANT + 1
+    sources = [TopicPartition("t", number) for number in range(count)]
+    clusters, ledger, lock = ScriptedClusters.scripted(), InMemoryLedger(), threading.Lock()
+    job = copy_job(tuple(sources[:10]), tuple(sources[10:]))
+    granter = LeaseGranter(
+        clusters,
+        ResumePointFinder(job, clusters, ScriptedFences(clusters)),
+        LedgerCache(ledger, lock),
+        EventLog(),
+        HALT,
+    )
+    partitions = [
+        TrackedPartition(source, job.remote_partition(source), task)
+        for source, task in job.task_of_partition().items()
+    ]
+    granter.resolve(partitions, 10.0, lock)
+    sent: list[ControlMessage] = []
+    for task in (0, 1):
+        attempt = TaskAttempt(replace(HELLO, task=task), sent.append, 0.0)
+        granter.grant(attempt, [p for p in partitions if p.task == task], 10.0, lock)
+    assert clusters.metadata_requests == 2, "one for each cluster"
+    assert {tracked.state for tracked in partitions} == {LeaseState.LEASED}
+    assert [len(write) for write in ledger.writes] == [10, 500, 491]
+
+
+def test_a_partition_whose_resume_point_is_not_known_now_is_asked_for_once() -> None:
+    granting = Granting()
+    granting.clusters.target_end = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    granting.granter.resolve([granting.tracked], 10.0, granting.lock)
+    assert granting.tracked.state is LeaseState.HELD
+    granting.clusters.target_end = 50
+    granting.grant()
+    assert granting.tracked.state is LeaseState.HELD, "it is tried again after its backoff"

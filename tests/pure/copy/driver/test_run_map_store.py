@@ -6,13 +6,14 @@ from collections.abc import Mapping
 
 import pytest
 
+from sparkmirror.copy.driver.offset_translation_publisher import OffsetTranslationPublisher
 from sparkmirror.copy.driver.run_map_store import RunMapCache, RunSegments
 from sparkmirror.copy.driver.tracked_partition import TrackedPartition
 from sparkmirror.copy.lease import Lease, LeaseIdentity
 from sparkmirror.errors import ClusterUnavailable
 from sparkmirror.mirror.offsets.run_map import OffsetRun, RunMap
 from sparkmirror.mirror.offsets.run_map_records import RunMapSegment
-from sparkmirror.mirror.offsets.run_map_segments import combine_segments
+from sparkmirror.mirror.offsets.run_map_segments import SegmentedRunMap, combine_segments
 from sparkmirror.model import TopicPartition
 
 SOURCE, TARGET = TopicPartition("t", 0), TopicPartition("A.t", 0)
@@ -24,7 +25,7 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self.segments: dict[tuple[TopicPartition, int], RunMapSegment] = {}
-        self.writes = 0
+        self.writes = self.loads = 0
         self.is_down = False
 
     def cancel(self) -> None:
@@ -32,6 +33,7 @@ class MemoryStore:
 
     def load(self) -> dict[TopicPartition, RunSegments]:
         self._check_up()
+        self.loads += 1
         return (
             {SOURCE: {number: one for (_, number), one in self.segments.items()}}
             if self.segments
@@ -121,6 +123,15 @@ def test_a_map_that_contradicts_the_lease_is_dropped(
     assert list(store.map()) == [OffsetRun(position, expected, 1)]
 
 
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_a_job_that_is_shared_loads_maps_only_when_its_partitions_are_leased(
+    is_shared: bool,
+) -> None:
+    store = MemoryStore()
+    OffsetTranslationPublisher(None, RunMapCache(store), is_shared=is_shared).start()
+    assert store.loads == (0 if is_shared else 1)
+
+
 def test_an_unchanged_map_is_not_written() -> None:
     store, tracked = MemoryStore(), _tracked_partition(10, 10)
     tracked.add_run(0, 0, 10)
@@ -131,6 +142,30 @@ def test_an_unchanged_map_is_not_written() -> None:
     tracked.advance_to(12, 10, 0)
     cache.save([tracked])
     assert store.writes == 2, "the map is complete up to a later position"
+
+
+class CountedRunMap(SegmentedRunMap):
+    """Counts how often all changes were saved."""
+
+    saves = 0
+
+    def mark_saved(self) -> None:
+        self.saves += 1
+        super().mark_saved()
+
+
+def test_a_save_leaves_partitions_without_a_change_alone() -> None:
+    store, moved, still = MemoryStore(), _tracked_partition(10, 10), _tracked_partition(10, 10)
+    still.source = SOURCE._replace(partition=1)
+    maps = moved.runs, still.runs = CountedRunMap(), CountedRunMap()
+    for tracked in (moved, still):
+        tracked.add_run(0, 0, 10)
+    cache = RunMapCache(store)
+    cache.save([moved, still])
+    moved.advance_to(11, 11, 1)
+    moved.add_run(10, 10, 1)
+    cache.save([moved, still])
+    assert [one.saves for one in maps] == [2, 1]
 
 
 def test_a_failed_write_is_repeated_and_a_problem_until_it_succeeds() -> None:

@@ -406,11 +406,11 @@ def test_a_shared_partition_that_left_the_job_is_shown_until_its_entry_is_closed
     driver.grant(hello, P0)
     driver.handler.replan(replace(driver.handler.job, is_shared=True, tasks={0: (P1,), 1: (P2,)}))
     tracked = driver.end(hello, LeaseEndReason.CLOSED)
-    assert driver.handler.job_partitions.returned() == [tracked]
-    driver.handler.job_partitions.forget_unplanned()
+    assert tracked in driver.handler.job_partitions.unsettled()
+    driver.handler.job_partitions.forget_unplanned([tracked])
     assert str(P0) in driver.handler.snapshot(0.0).partitions
-    driver.cache.flush(driver.handler.job_partitions.returned())
-    driver.handler.job_partitions.forget_unplanned()
+    driver.cache.flush([tracked])
+    driver.handler.job_partitions.forget_unplanned([tracked])
     assert P0 not in driver.handler.partitions
 
 
@@ -419,7 +419,7 @@ def test_a_partition_that_another_conductor_has_taken_is_forgotten_with_its_plan
     driver.grant(driver.join(), P0)
     driver.tracked(P0).give_up(renewals_needed=2)
     driver.handler.replan(replace(driver.handler.job, is_shared=True, tasks={1: (P1, P2)}))
-    driver.handler.job_partitions.forget_unplanned()
+    driver.handler.job_partitions.forget_unplanned(driver.handler.job_partitions.unsettled())
     assert P0 not in driver.handler.partitions, "its entry is not this conductor's to close"
 
 

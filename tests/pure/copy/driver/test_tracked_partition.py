@@ -1,11 +1,18 @@
-"""One tracked partition: holds, repositioning, clean ends."""
+"""One tracked partition: holds, repositioning, clean ends, views."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sparkmirror.copy.control.messages import Hello, LeaseProgress
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
+from sparkmirror.copy.record_ages import AgeSummary, RecordAges
 from sparkmirror.model import TopicPartition
 from tests.support.copy.pending_batches import make_lease
 
@@ -148,3 +155,113 @@ def test_a_doubtful_partition_says_what_it_waits_for_rather_than_how_its_lease_e
     assert tracked.view(2.0, default_reason=error).reason == error
     tracked.hold("no leader", 2.0, then=LeaseState.DOUBTFUL)
     assert tracked.view(2.0, default_reason=error).reason == "no leader"
+
+
+Change = Callable[[TrackedPartition], None]
+
+
+def _grant(tracked: TrackedPartition) -> None:
+    if tracked.state is LeaseState.WAITING:
+        tracked.grant_to(TASK)
+
+
+def _set_task(tracked: TrackedPartition) -> None:
+    tracked.task += 1
+
+
+def _add_bytes(tracked: TrackedPartition) -> None:
+    tracked.bytes += 10
+
+
+def _add_suppressed(tracked: TrackedPartition) -> None:
+    tracked.suppressed += 1
+
+
+def _report(tracked: TrackedPartition, **values: Any) -> None:
+    assert tracked.lease
+    before = LeaseProgress(
+        position=tracked.lease.position,
+        expected=tracked.lease.expected,
+        records=tracked.lease.records,
+        end_offset=tracked.end_offset,
+    )
+    tracked.on_progress(replace(before, **values))
+
+
+CHANGES: dict[str, Change] = {
+    "grant": _grant,
+    "advance": lambda tracked: report_progress(tracked, copied=3),
+    "catch up": lambda tracked: report_progress(tracked, copied=0, behind=0),
+    "same report": _report,
+    "reason": lambda tracked: _report(tracked, held_reason="no leader"),
+    "active": lambda tracked: _report(tracked, active=4),
+    "queued": lambda tracked: _report(tracked, queued_bytes=99),
+    "timestamp": lambda tracked: _report(tracked, max_timestamp_ms=tracked.newest_ms + 1),
+    "epoch": lambda tracked: _report(tracked, leader_epoch=5),
+    "bytes": _add_bytes,
+    "suppressed": _add_suppressed,
+    "ages": lambda tracked: tracked.ages.add(RecordAges(AgeSummary(1, 2, 3, 4, 5))),
+    "task": _set_task,
+    "end": lambda tracked: tracked.set_end(tracked.end_offset + 1),
+    "unknown end": lambda tracked: tracked.set_end(-1),
+    "clean end": lambda tracked: tracked.release(clean=True, now=10.0),
+    "lost": lambda tracked: tracked.release(clean=False, now=10.0),
+    "hold": lambda tracked: tracked.hold("too large", 9.0, then=LeaseState.WAITING),
+    "wait": lambda tracked: tracked.wait_for("a moment", 9.0, 1.0),
+    "end of hold": lambda tracked: tracked.end_hold_if_due(11.0),
+    "taken": lambda tracked: tracked.give_up(0),
+    "seek": lambda tracked: tracked.seek(7),
+    "new lease": lambda tracked: tracked.set_lease(make_lease(partition=0)),
+    "grantor": lambda tracked: tracked.set_grantor("a", 1),
+    "transactional": lambda tracked: tracked.make_transactional(),
+}
+
+
+def shows_the_present(tracked: TrackedPartition, now: float, **more: Any) -> bool:
+    """Return whether its view is that of a partition with the same values and no kept view."""
+    return tracked.view(now, **more) == replace(tracked).view(now, **more)
+
+
+@pytest.mark.parametrize("name", sorted(CHANGES))
+def test_a_change_of_a_partition_whose_view_is_kept_is_shown(name: str) -> None:
+    tracked = caught_up_partition()
+    tracked.view(10.0)
+    CHANGES[name](tracked)
+    assert shows_the_present(tracked, 10.0)
+
+
+@given(
+    names=st.lists(st.sampled_from(sorted(CHANGES)), max_size=20),
+    now=st.sampled_from([10.0, 12.0, 1e9]),
+    is_owner_silent=st.booleans(),
+    default_reason=st.sampled_from(["", "the driver asks both clusters"]),
+)
+def test_a_view_that_is_kept_says_what_a_new_one_would_say(
+    names: list[str], now: float, is_owner_silent: bool, default_reason: str
+) -> None:
+    tracked = caught_up_partition()
+    for name in names:
+        CHANGES[name](tracked)
+        _grant(tracked)
+        assert shows_the_present(tracked, now)
+        assert shows_the_present(
+            tracked, now, is_owner_silent=is_owner_silent, default_reason=default_reason
+        )
+
+
+def test_the_view_of_a_partition_that_is_copied_and_does_not_move_is_the_same_object() -> None:
+    tracked = caught_up_partition()
+    first = tracked.view(1.0)
+    _report(tracked)
+    assert tracked.view(1e9) is first
+    report_progress(tracked, copied=1)
+    assert tracked.view(1e9) is not first
+
+
+@pytest.mark.parametrize("reason", ["reason", "_hold_reason"])
+def test_a_view_with_a_reason_is_not_kept(reason: str) -> None:
+    tracked = caught_up_partition()
+    setattr(tracked, reason, "too large")
+    tracked.held_until = 10.0
+    assert tracked.view(11.0).reason == "too large"
+    assert tracked.view(11.0) is not tracked.view(11.0)

@@ -159,6 +159,90 @@ def test_a_partition_without_a_leader_says_so(loop: EventLoop) -> None:
         task.close()
 
 
+def test_partitions_are_looked_at_only_if_they_or_the_metadata_have_changed(
+    loop: EventLoop,
+) -> None:
+    looks: list[TopicPartition] = []
+
+    def partitions() -> Iterator[TopicPartition]:
+        looks.append(PARTITION)
+        yield PARTITION
+
+    with led_broker() as broker:
+        task = IdleTask(loop, broker.address)
+        wait_until(task.is_connected, "the leader")
+        wait_until(partial(sends_nothing, task, broker), "an idle task to send nothing")
+        task.cluster.connect_leaders(partitions())
+        assert looks == []
+        task.cluster.invalidate_leaders()
+        task.cluster.connect_leaders(partitions())
+        task.cluster.connect_leaders(partitions())
+        assert looks == [PARTITION]
+        task.close()
+
+
+def test_a_task_wakes_when_a_throttle_ends_within_its_turn(loop: EventLoop) -> None:
+    with led_broker() as broker:
+        task = IdleTask(loop, broker.address)
+        wait_until(task.is_connected, "the leader")
+        connection = task.cluster.connection(1)
+        assert connection is not None
+        began = time.monotonic()
+        connection.throttled_until = began + 0.001
+        while time.monotonic() <= connection.throttled_until:
+            task.cluster.connect_leaders([PARTITION])
+        assert task.cluster.next_turn_at(began) == connection.throttled_until
+        task.close()
+
+
+def test_a_broker_that_is_not_in_the_metadata_is_unreachable_and_is_asked_for(
+    loop: EventLoop,
+) -> None:
+    with led_broker() as broker:
+        task = IdleTask(loop, broker.address)
+        wait_until(task.is_connected, "the leader")
+        wait_until(lambda: task.has_error("") and not task.cluster.is_refreshing, "the metadata")
+        assert not task.cluster.is_unreachable(1)
+        assert task.cluster.is_unreachable(3)
+        wait_until(lambda: task.has_error("") and task.cluster.is_refreshing, "a request")
+        task.close()
+
+
+def test_a_lost_broker_is_a_change_and_wakes_the_task_for_the_next_attempt(
+    loop: EventLoop,
+) -> None:
+    changes: list[str] = []
+    with reserved_port() as port:
+        with led_broker(port) as broker:
+            task = IdleTask(loop, broker.address)
+            wait_until(task.is_connected, "the leader")
+            wait_until(partial(sends_nothing, task, broker), "an idle task to send nothing")
+            task.cluster.on_change = lambda: changes.append("change")
+            assert task.cluster.next_turn_at(time.monotonic()) == float("inf")
+        wait_until(lambda: task.has_error("") and task.cluster.is_unreachable(1), "the loss", 20)
+        assert changes == ["change"]
+        assert task.cluster.next_turn_at(time.monotonic()) < time.monotonic() + 2
+        wait_until(partial(task.has_error, "connection refused"), "the error", 20)
+        assert changes == ["change"], "it is unreachable, as before"
+        with led_broker(port):
+            wait_until(task.is_connected, "the leader again", 20)
+            task.close()
+
+
+def test_a_connection_that_the_task_replaces_is_no_error(loop: EventLoop) -> None:
+    with led_broker() as broker:
+        task = IdleTask(loop, broker.address)
+        wait_until(task.is_connected, "the leader")
+        before = task.cluster.connection(1)
+        task.errors.clear()
+        task.cluster.reopen(1)
+        assert not task.cluster.is_unreachable(1)
+        wait_until(task.is_connected, "another connection")
+        assert task.cluster.connection(1) is not before
+        assert set(task.errors) == {""}
+        task.close()
+
+
 def test_an_unknown_partition_is_no_error_yet(loop: EventLoop) -> None:
     task = IdleTask(loop, Address("127.0.0.1", 1))
     assert task.cluster.error_for(PARTITION) == ""

@@ -25,9 +25,35 @@ def test_a_report_without_news_is_sent_only_to_renew_the_lease() -> None:
     assert reports_at(10.5, 11.0) == []
     assert reports_at(12.0) == [True], "it renews the lease"
     partition.end_offset = 7
+    reporter.changed.add(partition)
     assert reports_at(13.0) == [False], "news is not delayed"
     assert reports_at(14.0) == []
     assert reports_at(15.0) == [True]
+
+
+def test_a_task_without_news_wakes_only_for_the_renewal_or_renews_when_it_is_awake() -> None:
+    sent: list[ControlMessage] = []
+    reporter = TaskReporter(1.0, sent.append, lambda _: REACHABLE)
+    partition = make_partition(PartitionQueue(make_lease(position=0)))
+
+    def next_turn_after(moment: float) -> float:
+        reporter.send_report_if_due([partition], moment)
+        return reporter.next_turn_at
+
+    assert next_turn_after(10.0) == 12.0
+    assert next_turn_after(10.3) == 12.0, "nothing has changed"
+    reporter.changed.add(partition)
+    assert next_turn_after(10.4) == 11.0, "an event may have brought news"
+    assert next_turn_after(11.0) == 12.0
+    assert len(sent) == 1
+    assert next_turn_after(11.74) == 12.0, "it is too early to renew the lease"
+    assert next_turn_after(12.0) == 14.0
+    assert len(sent) == 2
+    assert next_turn_after(13.8) == 15.8, "an answer has woken the task: it renews the lease"
+    assert len(sent) == 3
+    assert next_turn_after(15.0) == 15.8
+    assert next_turn_after(15.6) == 17.6, "a report was considered, and the lease is still due"
+    assert len(sent) == 4
 
 
 def test_ages_and_suppressed_records_are_reported_once() -> None:

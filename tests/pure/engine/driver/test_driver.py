@@ -196,7 +196,7 @@ def test_a_membership_is_renewed_while_statuses_are_written(harness: DriverHarne
     harness.driver.submit(
         DriverCommand(
             action=DriverAction.RENEW_MEMBERSHIP,
-            job_name=job_without_partitions(3).name,
+            job_names=(job_without_partitions(3).name,),
             valid_until=7.0,
         )
     )

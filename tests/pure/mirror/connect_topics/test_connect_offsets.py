@@ -14,6 +14,7 @@ from sparkmirror.mirror.connect_topics.connect_offsets import (
     SourcePartition,
     StoredOffset,
     checkpoint_partition,
+    connector_key_filter,
     group_by_offsets_partition,
     heartbeat_partition,
     offset_key,
@@ -88,6 +89,18 @@ def test_the_recorded_offsets_of_each_partition_are_read() -> None:
     assert state.position("mm2-msc", "source", TopicPartition("empty-topic", 0)) is None
     assert state.position("mm2-msc", "elsewhere", TopicPartition("big", 0)) is None
     assert len(state.of_connector("mm2-cpc")) == 6
+
+
+@pytest.mark.parametrize("name", ["east", "e", 'a"b', "a\\b", "größe", "sparkmirror:runs:east"])
+def test_the_keys_of_a_connector_are_found_without_decoding_those_of_others(name: str) -> None:
+    may_belong = connector_key_filter(name)
+    partition = source_partition("A", TopicPartition("t", 0))
+    for key in (offset_key(name, partition), offset_key(name, None)):
+        assert may_belong(key)
+    assert may_belong(json.dumps([name, {"cluster": "A"}]).encode())
+    assert may_belong(json.dumps([name, None], indent=1).encode()), "not as Connect writes it"
+    assert not may_belong(offset_key("other", partition))
+    assert not may_belong(offset_key(f"{name}2".replace('"', "").replace("\\", ""), partition))
 
 
 def test_a_reset_removes_all_offsets() -> None:

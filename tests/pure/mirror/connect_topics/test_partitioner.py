@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sparkmirror.mirror.connect_topics.partitioner import murmur2, partition_for
+from sparkmirror.mirror.connect_topics.partitioner import KeyPartitions, murmur2, partition_for
 from tests.support.golden import golden_records
 
 PARTITIONS = {"configs": 1, "offsets": 25, "status": 5}
@@ -40,3 +40,11 @@ def test_recorded_keys_are_in_the_computed_partition(file: str) -> None:
         count = next(n for word, n in PARTITIONS.items() if word in item.topic)
         assert item.record.key is not None
         assert partition_for(item.record.key, count) == item.partition
+
+
+def test_a_changed_number_of_partitions_moves_remembered_keys() -> None:
+    remembered = KeyPartitions()
+    keys = [b"key-%d" % number for number in range(200)]
+    for count in (25, 25, 50, 25):
+        found = [remembered.partition_for(key, count) for key in keys]
+        assert found == [partition_for(key, count) for key in keys]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -49,6 +50,21 @@ def test_topics_are_selected_as_recorded(case: int) -> None:
         ]
         for topic, *_ in recorded["rows"]
     ] == recorded["rows"]
+
+
+def test_a_filter_is_asked_once_for_each_topic() -> None:
+    asked: list[str] = []
+
+    class RecordingFilter:
+        def should_replicate_topic(self, topic: str) -> bool:
+            asked.append(topic)
+            return topic == "orders"
+
+    rules = replace(selection(), topic_filter=RecordingFilter())
+    listed = [TopicPartition(topic, n) for n in range(100) for topic in ("orders", "other")]
+    expected = {TopicPartition("orders", number) for number in range(100)}
+    assert rules.filter_source_partitions(iter(listed)) == expected
+    assert asked == ["orders", "other"]
 
 
 def test_replicates_heartbeats_by_default() -> None:

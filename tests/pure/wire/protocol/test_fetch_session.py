@@ -86,13 +86,25 @@ def test_an_incremental_request_forgets_no_partition() -> None:
     assert session.is_established
     for offset in (6, 7):
         key = session.id_and_epoch
-        sent = session.next_incremental_request(positions((1, offset)))
+        sent, _ = session.next_incremental_request(positions((1, offset)))
         assert sent == [FetchPosition("t", 1, offset, 1 << 20)]
         session.on_response(broker.receive(key, sent, ()))
         assert broker.partitions == positions((0, 5), (1, offset))
     assert session.next_request(positions((0, 5), (1, 7))) == ([], ()), (
         "it knows the offsets of incremental requests"
     )
+
+
+def test_partitions_leave_and_join_a_session_without_a_look_at_the_others() -> None:
+    session = FetchSession()
+    session.next_request(positions((0, 5), (1, 5)))
+    session.on_response(7)
+    moved = positions((0, 6), (2, 5))
+    removed = (("t", 1), ("t", 9))
+    sent, forgotten = session.next_incremental_request(moved, removed)
+    assert (sent, forgotten) == (list(moved.values()), (("t", 1),)), "it never had the last one"
+    session.on_response(7)
+    assert session.next_request(positions((0, 6), (2, 5))) == ([], ())
 
 
 def test_every_request_is_complete_if_the_broker_gives_no_session() -> None:

@@ -9,8 +9,9 @@ why, long before `admin.timeout.ms` has passed. A refresh that takes long report
 tried again.
 
 `start` waits for the first refresh, so that a started connector can plan its tasks, or for the
-first problem: then the connector runs with that problem, and the thread keeps trying. An error of
-the first refresh that is not retriable (a wrong password, for example) fails the start.
+first problem. After a problem the connector runs with it, and the thread keeps trying. An error of
+the first refresh that is not retriable (a wrong password, for example) fails the start. The first
+refreshes of many connectors take turns (`start_turns`).
 
 A refresh runs every few seconds: MirrorMaker 2's refresh intervals are upper bounds here. If a
 refresh takes long, or if the worker has many connectors, it runs less often, so that it loads the
@@ -36,6 +37,7 @@ from sparkmirror.connect.connectors.shared.refresh_cpu_limit import (
     RefreshCpuLimit,
 )
 from sparkmirror.connect.connectors.shared.scheduler import Scheduler
+from sparkmirror.connect.start_turns import WORKER_TURNS
 from sparkmirror.errors import CallCancelled, ClusterError, TasksNotPlanned
 
 REFRESH_CHECK_S = 5.0
@@ -104,6 +106,7 @@ class ClusterWatcher:
         self._interval_s: float | None = None
         self._has_first_result = threading.Event()
         self._is_starting = True
+        self._waits_for_turn = False
         self._has_refreshed = False
         self._failure: ClusterError | None = None
         self._is_connected = False
@@ -155,6 +158,8 @@ class ClusterWatcher:
         while not self._has_first_result.wait(_CANCEL_CHECK_S):
             if self._context.is_cancelled():
                 break
+            if self._waits_for_turn:
+                deadline = time.monotonic() + FIRST_ANSWER_TIMEOUT_S
             if time.monotonic() > deadline:
                 self._problems.update({_REFRESH: self._no_answer_yet})
                 break
@@ -179,9 +184,7 @@ class ClusterWatcher:
             return REFRESH_CHECK_S
         cpu_began_s = time.thread_time()
         try:
-            self._check_clusters()
-            self._refresh_began = time.monotonic()
-            took_s = self._refresh()
+            took_s = self._check_and_refresh() if self._has_refreshed else self._refresh_first()
         except CallCancelled:
             return REFRESH_CHECK_S
         except ClusterError as error:
@@ -196,6 +199,17 @@ class ClusterWatcher:
         longest_s = REFRESH_CHECK_S if self._interval_s is None else self._interval_s
         pause_s = self._budget.pause_s(self, time.thread_time() - cpu_began_s)
         return min(max(IDLE_TO_BUSY_RATIO * took_s, pause_s, REFRESH_CHECK_S), longest_s)
+
+    def _refresh_first(self) -> float:
+        self._waits_for_turn = True
+        with WORKER_TURNS.turn():
+            self._waits_for_turn = False
+            return self._check_and_refresh()
+
+    def _check_and_refresh(self) -> float:
+        self._check_clusters()
+        self._refresh_began = time.monotonic()
+        return self._refresh()
 
     def _check_clusters(self) -> None:
         """Ask every cluster for its brokers. Raises the error of one; the problem has them all."""

@@ -41,7 +41,7 @@ class CompactedTopicReader:
         ends = end_offsets(self._router, topic_partitions(self._router, self.topic))
         while not has_reached(self._reader.positions(), ends):
             before = self._reader.positions()
-            entries, error = self._reader.poll()
+            entries, error = self._reader.poll(ends)
             for entry in entries:
                 yield entry.record
             if self._reader.positions() == before:

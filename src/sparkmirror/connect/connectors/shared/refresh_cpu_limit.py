@@ -1,8 +1,8 @@
 """How often the connectors of one worker may refresh what they know of their clusters.
 
-All refreshes together take at most one part in `IDLE_TO_BUSY_RATIO` of a processor. So a worker
-with few connectors finds new topics within seconds, and one with many does not work for its
-refreshes alone.
+A connector alone takes at most one part in `IDLE_TO_BUSY_RATIO` of a processor, and many connectors
+together hardly more than one part in `SHARED_IDLE_TO_BUSY_RATIO`. So a worker with few connectors
+finds new topics within seconds, and one with many does not work for its refreshes alone.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 
 IDLE_TO_BUSY_RATIO = 50
+SHARED_IDLE_TO_BUSY_RATIO = 200
 
 
 class RefreshCpuLimit:
@@ -23,7 +24,8 @@ class RefreshCpuLimit:
         """Return how long an owner should wait after a refresh that took so much processor time."""
         with self._lock:
             self._cpu_s[owner] = cpu_s
-            return IDLE_TO_BUSY_RATIO * sum(self._cpu_s.values())
+            others_s = sum(self._cpu_s.values()) - cpu_s
+            return IDLE_TO_BUSY_RATIO * cpu_s + SHARED_IDLE_TO_BUSY_RATIO * others_s
 
     def remove(self, owner: object) -> None:
         """Forget an owner: it refreshes no more."""

@@ -56,6 +56,10 @@ class SourceTopics:
         self._missing: Partitions = frozenset()
         self._listed: Mapping[str, bool] = {}
         """The topics of the last listing of the source, and whether each is internal."""
+        self._selected: Partitions = frozenset()
+        """The partitions of the last listing of the source that the flow selects."""
+        self._listing_digest = b""
+        """The digest of that listing: an equal one is not decoded again."""
         self._failed_creations: Mapping[str, ClusterError] = {}
         """The remote topics that could not be created or enlarged, with the error of each."""
         self._hidden: Mapping[str, ClusterError] = {}
@@ -110,7 +114,8 @@ class SourceTopics:
     def refresh(self) -> bool:
         """List again and create what is missing; return whether task configs must change."""
         source = self._keep_until_missing_twice(self._list_source())
-        is_quiet = source == self._known and self._clock() < self._next_target_list_at
+        is_same = source is self._known or source == self._known
+        is_quiet = is_same and self._clock() < self._next_target_list_at
         if is_quiet and not self._has_changes:
             return False
         self._list_target()
@@ -131,7 +136,10 @@ class SourceTopics:
         A broker that was down for a while may not know all topics yet. A topic that this user may
         not describe any more is kept: it is no reason to stop copying it without a word.
         """
-        missing = self._known - source
+        missing = frozenset() if source is self._known else self._known - source
+        if not missing:
+            self._missing, self._hidden = missing, {}
+            return source
         gone = {partition.topic for partition in missing & self._missing}
         self._hidden = self._source.find_hidden_topics(gone)
         hidden = {partition for partition in missing if partition.topic in self._hidden}
@@ -155,12 +163,16 @@ class SourceTopics:
 
     def _list_source(self) -> Partitions:
         began = self._clock()
-        topics = self._source.describe_topics().values()
+        digest, topics = self._source.list_topics(self._listing_digest)
         self.refresh_took_s = self._clock() - began
-        self._listed = {topic.name: topic.is_internal for topic in topics}
-        selected = self._config.selection.filter_source_partitions(_partitions(topics))
+        if topics is None:
+            return self._selected
+        self._listed = {topic.name: topic.is_internal for topic in topics.values()}
+        selected = self._config.selection.filter_source_partitions(_partitions(topics.values()))
         self._log_if_only_heartbeats(selected)
-        return selected
+        self._selected = self._known if selected == self._known else selected
+        self._listing_digest = digest
+        return self._selected
 
     def _log_if_only_heartbeats(self, selected: Partitions) -> None:
         policy = self._config.shared.policy
@@ -179,7 +191,9 @@ class SourceTopics:
 
     def _list_target(self) -> None:
         selection = self._config.selection
-        listed = _partitions(self._target.describe_topics().values())
+        topics = self._target.list_topics().topics
+        assert topics is not None, "no listing is known"
+        listed = _partitions(topics.values())
         self._on_target = selection.filter_target_partitions(listed)
         # A policy such as IdentityReplicationPolicy cannot recognise remote topics by their names.
         named = {selection.remote_partition(partition) for partition in self._known}

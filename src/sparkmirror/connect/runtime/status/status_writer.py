@@ -49,6 +49,8 @@ class StatusWriter:
         self._clock_ms = clock_ms
         self._recorded_topics: set[tuple[str, str]] = set()
         """Topics that were written here; the store may not have read them back yet."""
+        self._written: dict[tuple[str, int | None], ConnectStatus] = {}
+        """The last own status of each connector and task that has not ended here."""
 
     def put_connector(self, name: str, state: LifecycleState, trace: str | None = None) -> None:
         """Write the state of a connector."""
@@ -97,6 +99,23 @@ class StatusWriter:
         for status in self._stored_statuses():
             if is_due(status):
                 self._put_state(status, LifecycleState.UNASSIGNED)
+
+    def correct_statuses(self, is_own: Callable[[str, int | None], bool]) -> None:
+        """Write the statuses of own connectors and tasks again that another worker overwrote.
+
+        A worker that was cut off may write late that a task has stopped, when that task runs on
+        another worker already.
+        """
+        for (name, task), written in list(self._written.items()):
+            stored = self._find_stored(name, task)
+            is_foreign = stored is not None and stored.worker_id != written.worker_id
+            if is_foreign and is_own(name, task):
+                self._put(name, task, written.state, written.trace, written.version)
+
+    def _find_stored(self, name: str, task: int | None) -> ConnectStatus | None:
+        if task is None:
+            return self._store.connector_status(name)
+        return self._store.task_status(name, task)
 
     def _stored_statuses(self) -> Iterator[ConnectStatus]:
         """Yield the statuses of all connectors and tasks."""
@@ -152,4 +171,8 @@ class StatusWriter:
             trace=trace,
             version=None if state in _ENDED else version,
         )
+        if state in _ENDED:
+            self._written.pop((name, task), None)
+        else:
+            self._written[name, task] = status
         (self._store.put_safe if state in SAFE_WRITE_STATES else self._store.put)(status)

@@ -7,6 +7,7 @@ its next lease then. One that another conductor of the connector has taken is gi
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from sparkmirror.copy.driver.fencing.takeover import Takeover
@@ -32,17 +33,20 @@ class DoubtfulPartitionResolver:
     membership: GroupMembership
     lock: threading.Lock
 
-    def resolve(self, now: float) -> None:
-        """Resolve those that this conductor may take. Raises MirrorError."""
-        job, partitions = self.job_partitions.job, self.job_partitions.tracked
-        if job.is_shared:
-            self._give_up_lost()
+    def resolve(self, now: float, unsettled: Collection[TrackedPartition]) -> None:
+        """Resolve those that this conductor may take. Raises MirrorError.
+
+        `unsettled` has all partitions of the job that are doubtful.
+        """
+        if self.job_partitions.job.is_shared:
+            self._give_up_lost(unsettled)
         before = [
             p
-            for p in partitions.values()
+            for p in unsettled
             if p.state is LeaseState.DOUBTFUL and self.membership.may_take(p.renewals_needed)
         ]
-        self.transactional_takeover.resolve(partitions.values())
+        if any(p.is_transaction_doubtful for p in before):
+            self.transactional_takeover.resolve(self.job_partitions.tracked.values())
         doubtful = [
             p for p in before if p.state is LeaseState.DOUBTFUL and not p.is_transaction_doubtful
         ]
@@ -55,20 +59,24 @@ class DoubtfulPartitionResolver:
                     self.pending_receipts.add(tracked.last_owner, tracked)
 
     def _take_over(self, doubtful: list[TrackedPartition], now: float) -> None:
+        """Fence and reconcile, and write the entries of those that wait for their next lease."""
         self.takeover.resolve(doubtful, self.lease_granter.target_limits(doubtful), now)
         resolved = [p for p in doubtful if p.state is LeaseState.WAITING]
         if self.job_partitions.job.is_exactly_once:
             with self.lock:
                 for tracked in resolved:
                     tracked.make_transactional()
-        self.ledger_cache.save(resolved, is_open=False)
+        # An open entry is the claim that the next grant needs, so that the grant writes nothing.
+        self.ledger_cache.save(resolved, is_open=True)
+        with self.lock:
+            for tracked in resolved:
+                # Without a grant the next flush closes the entry: no task may append.
+                tracked.is_dirty = tracked.is_dirty or not tracked.is_transactional
 
-    def _give_up_lost(self) -> None:
+    def _give_up_lost(self, unsettled: Iterable[TrackedPartition]) -> None:
         """Find a new resume point for doubtful partitions that another conductor has taken."""
         doubtful = [
-            p
-            for p in self.job_partitions.tracked.values()
-            if p.state is LeaseState.DOUBTFUL and not p.is_transactional
+            p for p in unsettled if p.state is LeaseState.DOUBTFUL and not p.is_transactional
         ]
         if doubtful:
             self.ledger_cache.reload()

@@ -19,7 +19,8 @@ Rules, each observed on a broker:
       fence is made
     - one partition that cannot be added keeps all others out: leave it out and try again
     - several transactional ids share the partitions, so that one blocked transaction does not
-      block every takeover
+      block every takeover. Their coordinators write markers at the same time: every transaction is
+      aborted before the end of the first one is awaited, and all markers are confirmed together
     - conductors of several workers use the same ids. Each InitProducerId refuses the fence that
       another conductor is making at that moment; that one begins again, as long as its worker is a
       member of its group. Their partitions are different, so no fence undoes another one
@@ -36,8 +37,9 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from sparkmirror.backoff import Backoff
 from sparkmirror.copy.driver.fencing.fence_markers import find_markers
@@ -57,16 +59,18 @@ from sparkmirror.errors import (
 )
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.header import NO_EPOCH
-from sparkmirror.wire.net.routing import AnyBroker, Router
+from sparkmirror.wire.net.routing import AnyBroker, CoordinatorType, Router
 from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
 from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch, init_producer_id
 from sparkmirror.wire.protocol.transactions import (
     EPOCH_BUMPING_VERSION,
     add_partitions_to_txn,
-    describe_transaction,
+    describe_transactions,
     end_txn,
     transaction_version,
 )
+
+T = TypeVar("T")
 
 NOT_IDEMPOTENT_PRODUCER = ProducerIdAndEpoch(NOT_IDEMPOTENT, NO_EPOCH)
 """Stands for the producer of batches without a producer id."""
@@ -115,6 +119,15 @@ class _Fence:
 
     old_identity: ProducerIdAndEpoch
     new_identity: ProducerIdAndEpoch
+
+
+@dataclass(frozen=True, slots=True)
+class _EmptyTransaction:
+    """An empty transaction that was aborted; its fence is None if no partition could be added."""
+
+    fence: _Fence | None
+    added: set[TopicPartition]
+    left_out: dict[TopicPartition, ErrorCode]
 
 
 class PartitionFencer:
@@ -214,53 +227,83 @@ class PartitionFencer:
             raise NoTransactions(self._router.client.cluster, self.support.missing_feature)
         by_id: dict[str, set[TopicPartition]] = {}
         outcomes: dict[TopicPartition, LogEnd | ErrorCode] = {}
+        fences: dict[TopicPartition, _Fence] = {}
         wanted = set(partitions)
         known = self._router.refresh({partition.topic for partition in wanted})
         for partition in wanted:
             if known.leader_node(partition) is None:
                 outcomes[partition] = ErrorCode.LEADER_NOT_AVAILABLE
             elif partition in self._unconfirmed:
-                outcomes |= self._confirm_markers({partition}, self._unconfirmed.pop(partition))
+                fences[partition] = self._unconfirmed[partition]
             else:
                 fence_id = fence_id_for(self._prefix, partition)
                 by_id.setdefault(fence_id, set()).add(partition)
-        for fence_id, group in by_id.items():
-            outcomes |= self._fence_group(fence_id, group)
-        return outcomes
+        for ended in self._end_transactions(by_id):
+            outcomes |= ended.left_out
+            if ended.fence:
+                fences |= dict.fromkeys(ended.added, ended.fence)
+        return outcomes | self._confirm_markers(fences)
 
-    def _fence_group(
-        self, fence_id: str, partitions: set[TopicPartition]
-    ) -> dict[TopicPartition, LogEnd | ErrorCode]:
-        """Fence partitions of one fence id; begin again if another conductor takes the id."""
+    def _end_transactions(
+        self, by_id: Mapping[str, set[TopicPartition]]
+    ) -> list[_EmptyTransaction]:
+        """Make an empty transaction with each fence id; return them when all have ended.
+
+        Begins again with an id that another conductor takes.
+        """
+        ended: dict[str, _EmptyTransaction] = {}
         backoff = Backoff(initial_s=0.02, max_s=0.5)
         for _ in range(MAX_ATTEMPTS):
+            left = {fence_id: group for fence_id, group in by_id.items() if fence_id not in ended}
+            aborted = self._try_each(left, self._abort_empty)
+            ended |= self._await_markers(aborted)
+            if len(ended) == len(by_id):
+                return list(ended.values())
+            time.sleep(backoff.next_delay_s())
+        taken = ", ".join(sorted(by_id.keys() - ended.keys()))
+        raise ClusterTimeout(
+            self._router.client.cluster,
+            f"other workers have used the fence {taken} {MAX_ATTEMPTS} times meanwhile",
+        )
+
+    def _try_each(
+        self, by_id: Mapping[str, T], step: Callable[[str, T], _EmptyTransaction]
+    ) -> dict[str, _EmptyTransaction]:
+        """Do a step for each id. Leaves out ids that another conductor has taken meanwhile."""
+        done: dict[str, _EmptyTransaction] = {}
+        for fence_id, argument in by_id.items():
             try:
-                return self._fence_once(fence_id, partitions)
+                done[fence_id] = step(fence_id, argument)
             except DriverFenced:
                 if not self._membership.is_required or not self._membership.is_valid():
                     raise
                 del self._identities[fence_id]
-                time.sleep(backoff.next_delay_s())
-        raise ClusterTimeout(
-            self._router.client.cluster,
-            f"other workers have used the fence {fence_id} {MAX_ATTEMPTS} times meanwhile",
-        )
+        return done
 
-    def _fence_once(
-        self, fence_id: str, partitions: set[TopicPartition]
-    ) -> dict[TopicPartition, LogEnd | ErrorCode]:
+    def _abort_empty(self, fence_id: str, partitions: set[TopicPartition]) -> _EmptyTransaction:
+        """Add partitions to a transaction and abort it; its markers may be written later."""
         identity = self._identity(fence_id)
         if self._version < EPOCH_BUMPING_VERSION:
             identity = self._init_producer(fence_id)
-        added, outcomes = self._add_partitions(fence_id, identity, partitions)
-        if not added:
-            return dict(outcomes)
-        fence = _Fence(identity, self._abort(fence_id, identity))
+        added, left_out = self._add_partitions(fence_id, identity, partitions)
+        fence = _Fence(identity, self._abort(fence_id, identity)) if added else None
+        return _EmptyTransaction(fence, added, left_out)
+
+    def _await_markers(
+        self, aborted: Mapping[str, _EmptyTransaction]
+    ) -> dict[str, _EmptyTransaction]:
+        """Return aborted transactions when their markers are written."""
         try:
-            self._await_end(fence_id)
+            self._await_ends({fence_id for fence_id, one in aborted.items() if one.fence})
         except UnsupportedByBroker:
-            self._abort(fence_id, identity)
-        return {**outcomes, **self._confirm_markers(added, fence)}
+            return self._try_each(aborted, self._abort_again)
+        return dict(aborted)
+
+    def _abort_again(self, fence_id: str, aborted: _EmptyTransaction) -> _EmptyTransaction:
+        """Return an aborted transaction when a second abort is accepted: the first one is done."""
+        if aborted.fence:
+            self._abort(fence_id, aborted.fence.old_identity)
+        return aborted
 
     def _add_partitions(
         self, fence_id: str, identity: ProducerIdAndEpoch, partitions: set[TopicPartition]
@@ -289,29 +332,34 @@ class PartitionFencer:
         self._identities[fence_id] = after
         return after
 
-    def _await_end(self, fence_id: str) -> None:
+    def _await_ends(self, fence_ids: set[str]) -> None:
         deadline = time.monotonic() + END_TIMEOUT_S
-        while True:
-            state = describe_transaction(self._router, fence_id)
-            if state is None or state.is_complete:
-                return
-            if time.monotonic() > deadline:
+        left = set(fence_ids)
+        while left:
+            states = describe_transactions(self._router, left)
+            left = {fence_id for fence_id, one in states.items() if one and not one.is_complete}
+            if left and time.monotonic() > deadline:
                 raise ClusterTimeout(
                     self._router.client.cluster,
-                    f"the fence {fence_id} has not ended after {END_TIMEOUT_S:.0f} s; a partition"
+                    f"the fence {min(left)} has not ended after {END_TIMEOUT_S:.0f} s; a partition"
                     " of the target may have no leader",
                 )
-            time.sleep(POLL_INTERVAL_S)
+            if left:
+                time.sleep(POLL_INTERVAL_S)
 
     def _confirm_markers(
-        self, partitions: set[TopicPartition], fence: _Fence
+        self, fences: Mapping[TopicPartition, _Fence]
     ) -> dict[TopicPartition, LogEnd | ErrorCode]:
         """Search the marker in each partition: only a partition that has it is fenced."""
         outcomes: dict[TopicPartition, LogEnd | ErrorCode] = {}
-        searches = find_markers(self._router, partitions, fence.old_identity, self._version)
+        identities = {partition: fence.old_identity for partition, fence in fences.items()}
+        searches = find_markers(self._router, identities, self._version) if fences else {}
         for partition, found in searches.items():
+            fence = fences[partition]
             if found.has_marker is None:
                 self._unconfirmed[partition] = fence
+            else:
+                self._unconfirmed.pop(partition, None)
             outcomes[partition] = (
                 LogEnd(fence.new_identity, found.end_offset, found.is_at_end)
                 if found.has_marker
@@ -322,6 +370,8 @@ class PartitionFencer:
     def _identity(self, fence_id: str) -> ProducerIdAndEpoch:
         if fence_id not in self._identities:
             self._version = transaction_version(self._router)
+            all_ids = [_fence_id(self._prefix, number) for number in range(FENCE_IDS)]
+            self._router.find_coordinators(CoordinatorType.TRANSACTION, all_ids)
             return self._init_producer(fence_id)
         return self._identities[fence_id]
 
@@ -339,7 +389,10 @@ class PartitionFencer:
 
 def fence_id_for(prefix: str, partition: TopicPartition) -> str:
     """Return the transactional id that fences a partition: the same one in every driver."""
-    number = zlib.crc32(str(partition).encode()) % FENCE_IDS
+    return _fence_id(prefix, zlib.crc32(str(partition).encode()) % FENCE_IDS)
+
+
+def _fence_id(prefix: str, number: int) -> str:
     return f"{prefix}-fence-{number}"
 
 

@@ -7,7 +7,7 @@ marker is then searched backwards, batch by batch.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sparkmirror.errors import ClusterError, NotAuthorized
@@ -45,16 +45,13 @@ class MarkerSearch:
 
 
 def find_markers(
-    router: Router,
-    partitions: Collection[TopicPartition],
-    identity: ProducerIdAndEpoch,
-    version: int,
+    router: Router, identities: Mapping[TopicPartition, ProducerIdAndEpoch], version: int
 ) -> dict[TopicPartition, MarkerSearch]:
-    """Search the marker of the fence that `identity` made, in each partition. Blocks.
+    """Search in each partition the marker of the fence that its identity made. Blocks.
 
     `version` is the transaction version of the cluster.
     """
-    ends = list_offsets(router, dict.fromkeys(partitions, LATEST), timeout_s=CONFIRM_TIMEOUT_S)
+    ends = list_offsets(router, dict.fromkeys(identities, LATEST), timeout_s=CONFIRM_TIMEOUT_S)
     offsets = {p: outcome.value.offset for p, outcome in ends.items() if outcome.value}
     last = _last_batches(router, offsets)
     searches: dict[TopicPartition, MarkerSearch] = {}
@@ -63,7 +60,7 @@ def find_markers(
         if end is None:
             searches[partition] = MarkerSearch(code=outcome.code)
             continue
-        header = last.get(partition)
+        header, identity = last.get(partition), identities[partition]
         if header and is_fence_marker(header, identity, version):
             searches[partition] = MarkerSearch(has_marker=True, end_offset=end, is_at_end=True)
             continue

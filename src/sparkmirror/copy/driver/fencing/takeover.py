@@ -14,7 +14,8 @@ A target without producer ids has neither fence nor sequence. A lease that its o
 for `SETTLE_S`, too; any other one so long after the lease timeout, or after the longest time of a
 Produce request (`request.timeout.ms`) if that is longer. Then both logs are compared
 record by record. One lost connection ends the leases of many partitions there, so one event reports
-all that are taken over together.
+all that are taken over together. With a fence one event does so only for many partitions whose last
+owners had reported everything.
 
 `Takeover` talks to the clusters; `takeover_decisions` decides.
 """
@@ -37,6 +38,7 @@ from sparkmirror.copy.driver.fencing.reconcile import (
 )
 from sparkmirror.copy.driver.fencing.takeover_decisions import (
     continues_sequence,
+    is_counted_with_others,
     may_append_for_s,
     next_lease,
     takeover_events,
@@ -73,6 +75,8 @@ class Takeover:
     clock: Callable[[], float] = time.monotonic
     _unused_fences: dict[TopicPartition, LogEnd] = field(default_factory=dict)
     """Fences of partitions that are still doubtful: they are not fenced again."""
+    _together: int = 0
+    """How many partitions are taken over at once."""
     _unreadable: Counter[TopicPartition] = field(default_factory=Counter)
     """How often a batch of a partition could not be read."""
 
@@ -95,9 +99,10 @@ class Takeover:
         for tracked in ready:
             if unused := self._unused_fences.pop(tracked.target, None):
                 fences[tracked.target] = unused
-        compared = self._resolve_all(ready, fences, now)
-        if compared:
-            self.publish("takeover", next(iter(compared)), takeover_text(compared.values()))
+        self._together = len(ready)
+        counted = self._resolve_all(ready, fences, now)
+        if counted:
+            self.publish("takeover", next(iter(counted)), takeover_text(counted.values()))
 
     def _resolve_all(
         self,
@@ -107,11 +112,11 @@ class Takeover:
     ) -> dict[TrackedPartition, ReconciledPosition]:
         """Resolve partitions one after the other. When a cluster is down, the others wait.
 
-        Returns those without a producer id, whose takeover is not published yet.
+        Returns those whose takeover is not published yet: one event counts them.
         """
         unfenced = [tracked.target for tracked in ready if tracked.target not in fences]
         ends = UnfencedLogEnds(unfenced, self.clusters.target_ends, self.clock)
-        compared: dict[TrackedPartition, ReconciledPosition] = {}
+        counted: dict[TrackedPartition, ReconciledPosition] = {}
         cluster_error = ""
         for tracked, limits in ready.items():
             fence = fences.get(tracked.target)
@@ -127,8 +132,9 @@ class Takeover:
                 self._hold_fenced(tracked, fence, str(error), now)
                 cluster_error = str(error) if error.retriable else ""
             else:
-                compared |= {tracked: found} if found else {}
-        return compared
+                if found:
+                    counted[tracked] = found
+        return counted
 
     def _resolve_or_repeat(
         self,
@@ -238,10 +244,11 @@ class Takeover:
         is_unbroken = continues_sequence(lease, log_end.end_offset, found)
         producer = self._next_producer(log_end, is_unbroken=is_unbroken)
         self._update_runs(tracked, lease, log_end, found)
-        for kind, text in takeover_events(lease, log_end, found):
+        is_counted = is_counted_with_others(lease, found, self._together)
+        for kind, text in takeover_events(lease, log_end, found, is_counted=is_counted):
             self.publish(kind, tracked, text)
         tracked.continue_after(next_lease(lease, found, log_end.end_offset, producer))
-        return None if lease.is_idempotent else found
+        return found if is_counted else None
 
     def _resume_from_ledger(self, tracked: TrackedPartition, log_end: LogEnd, reason: str) -> None:
         """Resume at the ledger's position: records after it may be copied a second time."""

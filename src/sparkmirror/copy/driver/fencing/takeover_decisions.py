@@ -11,6 +11,9 @@ from sparkmirror.copy.driver.resume.resume_point_decision import truncation_warn
 from sparkmirror.copy.lease import Lease, LeaseIdentity
 from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch
 
+MAX_SINGLE_EVENTS = 100
+"""If more partitions are taken over at once, one event counts those without news: ten thousand
+events would be all that an operator sees."""
 SETTLE_S = 1.0
 """How long a target may take to append a request of a lost connection."""
 
@@ -67,12 +70,21 @@ def next_lease(
     )
 
 
+def is_counted_with_others(lease: Lease, found: ReconciledPosition, together: int) -> bool:
+    """Return whether one event counts the takeover with others of the same moment.
+
+    Without a producer id that is always so. Else there must be many together, and the last owner
+    must have reported all that it had appended.
+    """
+    return not lease.is_idempotent or (together > MAX_SINGLE_EVENTS and not found.appended)
+
+
 def takeover_events(
-    lease: Lease, log_end: LogEnd, found: ReconciledPosition
+    lease: Lease, log_end: LogEnd, found: ReconciledPosition, *, is_counted: bool = False
 ) -> list[tuple[str, str]]:
     """Return kind and text of the events of one partition.
 
-    The takeover itself is among them unless the lease has no producer id.
+    The takeover itself is among them unless it is counted with others.
     """
     events = []
     if found.has_foreign_records:
@@ -80,7 +92,7 @@ def takeover_events(
         events.append(("foreign-writer", text))
     if text := truncation_warning(lease.target, lease.expected, log_end.end_before_fence):
         events.append(("remote-truncated", text))
-    if lease.is_idempotent:
+    if not is_counted:
         events.append(("takeover", takeover_text([found])))
     return events
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, replace
 
 from sparkmirror.copy.driver.cluster_queries import ClusterQueries
 from sparkmirror.copy.driver.fencing.takeover import PublishEvent
+from sparkmirror.copy.driver.fencing.takeover_decisions import MAX_SINGLE_EVENTS
 from sparkmirror.copy.driver.fencing.transactional_id_fencing import TransactionalIdFencing
 from sparkmirror.copy.driver.ledger_cache import LedgerCache
 from sparkmirror.copy.driver.resume.resume_point_decision import truncation_warning
@@ -65,6 +66,7 @@ class TransactionalTakeover:
                         tracked.give_up(self.membership.renewals_after_fence())
                     else:
                         self._resume_at_committed(tracked)
+            self._publish([tracked for tracked in fenced if not tracked.needs_resume_point])
 
     def grantable(
         self,
@@ -150,12 +152,24 @@ class TransactionalTakeover:
             tracked.runs.mark_coarse()  # the owner committed more than it reported
         lease = lease_at_committed(tracked.lease, entry)
         tracked.continue_after(lease)
-        self.publish(
-            "takeover",
-            tracked,
-            f"what the last owner had not committed is void; going on at source offset"
-            f" {lease.position}",
-        )
+
+    def _publish(self, partitions: list[TrackedPartition]) -> None:
+        """Report takeovers: each one, or many of them in one event."""
+        if len(partitions) > MAX_SINGLE_EVENTS:
+            text = (
+                f"what the last owners of {len(partitions)} partitions, this one among them, had"
+                " not committed is void; going on at the committed offsets"
+            )
+            self.publish("takeover", partitions[0], text)
+            return
+        for tracked in partitions:
+            assert tracked.lease is not None
+            self.publish(
+                "takeover",
+                tracked,
+                f"what the last owner had not committed is void; going on at source offset"
+                f" {tracked.lease.position}",
+            )
 
 
 def lease_at_committed(lease: Lease, entry: LedgerEntry | None) -> Lease:

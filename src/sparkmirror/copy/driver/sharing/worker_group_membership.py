@@ -48,13 +48,23 @@ class GroupMembership:
         self._valid_until = 0.0
         self._renewed = threading.Condition()
 
-    def renew(self, valid_until: float, *, is_alone: bool) -> None:
-        """Set the end of the membership, in seconds of the monotonic clock of this machine."""
+    def renew(self, valid_until: float, *, is_alone: bool) -> bool:
+        """Set the end of the membership, in seconds of the monotonic clock of this machine.
+
+        Returns whether that changes what the conductor may do before the end that it knew.
+        """
         with self._renewed:
+            is_news = not self.is_valid() or valid_until < self._valid_until
             is_endless = valid_until == math.inf
             self.renewals += is_endless or valid_until > self._valid_until
             self._valid_until, self.is_alone = valid_until, is_alone
             self._renewed.notify_all()
+            return is_news
+
+    @property
+    def valid_until(self) -> float:
+        """When it ends, unless it is renewed; infinite if none is required."""
+        return self._valid_until if self.is_required else math.inf
 
     def is_valid(self) -> bool:
         """Whether the conductor may grant, fence and write now."""

@@ -125,6 +125,7 @@ class SequenceChecker:
         )
 
     def _on_end_offset(self, partition: LeasedPartition, end: int | None) -> None:
+        partition.mark_changed()
         self._is_checking = partition.needs_sequence_check = False
         on_found = partial(self._on_found, partition)
         if end is None or not partition.queue.acknowledge_up_to(end, on_found):
@@ -143,6 +144,7 @@ class SequenceChecker:
         self.sender.counter.count(partition, batch, runs)
 
     def _on_error(self, partition: LeasedPartition, error: MirrorError) -> None:
+        partition.mark_changed()
         self._is_checking = partition.needs_sequence_check = False
         partition.end_now(LeaseEndReason.AMBIGUOUS, str(error))
 
@@ -256,6 +258,7 @@ class ResendChecker:
     ) -> None:
         self._is_checking = False
         for target, partition in waiting.items():
+            partition.mark_changed()
             if target not in decisions:
                 partition.send_backoff.start(partition.send_backoff.reason, time.monotonic())
             elif decisions[target]:
@@ -273,4 +276,5 @@ class ResendChecker:
     ) -> None:
         self._is_checking = False
         for partition in waiting.values():
+            partition.mark_changed()
             partition.send_backoff.start(f"target: {error}", time.monotonic())

@@ -187,6 +187,7 @@ class TransactionManager:
             return
         for partition, lease in advanced.items():
             partition.queue.on_committed(lease)
+            partition.mark_changed()
         for partition, batch, runs in self._uncommitted:
             self._counter.count(partition, batch, runs)
         self._uncommitted.clear()

@@ -44,7 +44,8 @@ from sparkmirror.errors import MirrorError
 
 log = logging.getLogger(__name__)
 
-POLL_INTERVAL_S = 0.1
+POLL_INTERVAL_S = 0.5
+"""How often the thread looks at deadlines; events wake it at once."""
 SCHEDULE_INTERVAL_S = 0.5
 """How often the scheduler looks for tasks whose next attempt is due; events wake it at once."""
 
@@ -69,7 +70,7 @@ class ControlServer:
         self._jobs: dict[str, ConductorApi] = {}
         self._scheduler = SlotScheduler(self._start_task, self._drain_tasks)
         self._schedule_at = 0.0
-        self._task_count = 0
+        self._task_count = self._partition_count = 0
         self._epoch = Epoch(epoch_s, first_epoch_s)
         self._loop = EventLoop()
         self._listener = ControlListener(
@@ -109,9 +110,12 @@ class ControlServer:
         """Drain these tasks of a job and start them again."""
         self._loop.call_soon(partial(self._restart_tasks, name, tuple(tasks)))
 
-    def set_slots(self, *, available: int, tasks: int) -> None:
-        """Use at most so many slots of Spark for so many tasks. More slots end the epoch."""
-        self._loop.call_soon(partial(self._set_slots, available, tasks))
+    def set_slots(self, *, available: int, tasks: int, partitions: int = 0) -> None:
+        """Use at most so many slots of Spark for so many tasks. More slots end the epoch.
+
+        `partitions` is how many all tasks have.
+        """
+        self._loop.call_soon(partial(self._set_slots, available, tasks, partitions))
 
     def stop_new_epochs(self) -> None:
         """End the running epoch, and answer every further request for an epoch with: none."""
@@ -159,6 +163,7 @@ class ControlServer:
     def close(self) -> None:
         """Stop the thread and close all connections."""
         self._closing = True
+        self._loop.call_soon(lambda: None)  # wakes the thread
         if self._thread.is_alive():
             self._thread.join(timeout=10)
         for connection in self._connections:
@@ -179,7 +184,7 @@ class ControlServer:
             self._failure = error
 
     def _check_deadlines(self, now: float) -> None:
-        if self._epoch.is_over(now):
+        if self._epoch.is_over(now, self._partition_count):
             self._end_epoch()
         if now >= self._schedule_at:
             self._schedule_at = now + SCHEDULE_INTERVAL_S
@@ -206,8 +211,9 @@ class ControlServer:
         self._scheduler.restart(name, tasks)
         self._schedule_at = 0.0
 
-    def _set_slots(self, available: int, tasks: int) -> None:
+    def _set_slots(self, available: int, tasks: int, partitions: int) -> None:
         self._scheduler.available, self._task_count = available, tasks
+        self._partition_count = partitions
         needed, now = self._scheduler.slots_needed(tasks), self._scheduler.slot_count
         if not self._epoch.has_ended and needed > now:
             log.info("The next epoch has %d slots instead of %d", needed, now)

@@ -28,8 +28,8 @@ from sparkmirror.errors import MirrorError
 
 log = logging.getLogger(__name__)
 
-CHECK_INTERVAL_S = 1.0
-"""How often the thread looks whether its conductor has failed."""
+CHECK_INTERVAL_S = 10.0
+"""How often the thread looks whether its conductor has failed, if the driver does not say so."""
 DRAIN_CHECK_INTERVAL_S = 0.05
 DRAIN_GRACE_S = 5.0
 """How long a drain may take longer than a task may take to drain."""
@@ -90,6 +90,13 @@ class DriverJob:
     def start(self) -> None:
         """Start the thread; returns at once."""
         self._thread.start()
+
+    def check(self) -> None:
+        """Have the thread end a conductor that has failed. The driver calls it once a second."""
+        conductor = self._conductor
+        if conductor is not None and conductor.failure() is not None:
+            with self._condition:
+                self._condition.notify_all()
 
     @property
     def has_ended(self) -> bool:
@@ -254,13 +261,14 @@ class DriverJob:
     def _await_end(self, conductor: ConductorApi) -> Exception | None:
         """Wait until the end is requested; returns the error of a conductor that fails before."""
         began = time.monotonic()
-        while not self._is_ending:
-            if failure := conductor.failure():
-                return failure
-            self._pause(CHECK_INTERVAL_S)
-            if time.monotonic() - began > self._backoff.max_s:
-                self._backoff.reset()
-        return None
+        with self._condition:
+            while not self._condition.wait_for(
+                lambda: self._is_ending or conductor.failure() is not None, CHECK_INTERVAL_S
+            ):
+                pass
+        if time.monotonic() - began > self._backoff.max_s:
+            self._backoff.reset()
+        return None if self._is_ending else conductor.failure()
 
     def _drain(self, conductor: ConductorApi) -> None:
         """Have the tasks give all leases back, within a limited time."""

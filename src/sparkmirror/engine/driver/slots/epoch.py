@@ -8,6 +8,9 @@ from __future__ import annotations
 FIRST_EPOCH_S = 15.0
 """Spark is slow whenever it does something for the first time. A short first epoch makes the first
 change of epochs happen soon after the start, not in the middle of the day."""
+MAX_PARTITIONS_OF_SHORT_EPOCH = 1_000
+"""A change of epochs grants all leases again. With more partitions the first epoch is a long one: a
+change in the middle of the first grants would delay them more than a later change costs."""
 SLOT_TIMEOUT_S = 20.0
 """If no slot is connected for so long, Spark has no free core for one."""
 _NEVER = float("inf")
@@ -22,7 +25,7 @@ class Epoch:
         self.number = 0
         """The epoch that began last; 0 before the first."""
         self.has_ended = True
-        self._began_at = self._without_slots_since = 0.0
+        self._began_at = self._connected_at = self._without_slots_since = 0.0
         self._ends_at = _NEVER
 
     def begin(self, number: int, now: float) -> None:
@@ -49,7 +52,7 @@ class Epoch:
         """
         is_first = self._ends_at == _NEVER
         if is_first:
-            self._ends_at = now + self._epoch_s
+            self._connected_at, self._ends_at = now, now + self._epoch_s
         if self.number == 1 and is_last:
             first_epoch_s = 0.0 if is_idle else self._first_epoch_s
             self._ends_at = min(self._ends_at, now + first_epoch_s)
@@ -59,8 +62,10 @@ class Epoch:
         """Note that a slot has gone."""
         self._without_slots_since = now
 
-    def is_over(self, now: float) -> bool:
-        """Whether the time of the epoch is over."""
+    def is_over(self, now: float, partitions: int = 0) -> bool:
+        """Whether the time of the epoch is over. With many partitions the first one is long."""
+        if self.number == 1 and partitions > MAX_PARTITIONS_OF_SHORT_EPOCH:
+            return self._ends_at != _NEVER and now >= self._connected_at + self._epoch_s
         return now >= self._ends_at
 
     def lacks_slots(self, now: float, *, connected: int) -> bool:

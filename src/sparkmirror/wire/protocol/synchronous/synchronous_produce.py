@@ -24,6 +24,8 @@ from sparkmirror.wire.protocol.produce import OutgoingBatch, produce_request, pr
 APPEND_TIMEOUT_S = 30.0
 MIN_WAIT_S = 0.5
 PRODUCE_TIMEOUT_MS = 10_000
+RESPONSE_TIMEOUT_S = PRODUCE_TIMEOUT_MS / 1000 + 5
+"""How long a broker may take to respond: longer than it may wait for its replicas."""
 
 
 def append_records(router: Router, partition: TopicPartition, records: Sequence[Record]) -> int:
@@ -40,10 +42,13 @@ def append_records(router: Router, partition: TopicPartition, records: Sequence[
 
 
 def _append_once(router: Router, partition: TopicPartition, records: Sequence[Record]) -> int:
+    return append_batch(router, partition, batch_buffers(records))
+
+
+def batch_buffers(records: Sequence[Record]) -> Sequence[BytesLike]:
+    """Return records as one batch without a producer id, ready for Produce."""
     batch = memoryview(build_batch([r._replace(offset=n) for n, r in enumerate(records)]))
-    return append_batch(
-        router, partition, forward_batch(read_header(batch), batch, BatchProducer(), NO_SEQUENCE)
-    )
+    return forward_batch(read_header(batch), batch, BatchProducer(), NO_SEQUENCE)
 
 
 def append_batch(
@@ -75,7 +80,7 @@ def append_batch(
                 timeout_ms=PRODUCE_TIMEOUT_MS,
                 transactional_id=transactional_id,
             )
-            wait_s = min(PRODUCE_TIMEOUT_MS / 1000 + 5, seconds_left(deadline, MIN_WAIT_S))
+            wait_s = min(RESPONSE_TIMEOUT_S, seconds_left(deadline, MIN_WAIT_S))
             answer = connection.send_and_wait(request, wait_s)
             (result,) = answer.partition_responses.values()
             if result.error_code == 0:

@@ -10,8 +10,10 @@ from sparkmirror.connect.connectors.shared.refresh_cpu_limit import RefreshCpuLi
 def test_the_pause_grows_with_the_cost_of_all_connectors() -> None:
     budget = RefreshCpuLimit()
     assert budget.pause_s("east", 0.01) == pytest.approx(0.5)
-    assert budget.pause_s("west", 0.03) == pytest.approx(2.0)
-    assert budget.pause_s("east", 0.02) == pytest.approx(2.5), "only its last refresh counts"
+    assert budget.pause_s("west", 0.03) == pytest.approx(0.03 * 50 + 0.01 * 200)
+    assert budget.pause_s("east", 0.02) == pytest.approx(0.02 * 50 + 0.03 * 200), (
+        "only its last refresh counts"
+    )
 
 
 def test_a_connector_that_has_ended_costs_nothing() -> None:

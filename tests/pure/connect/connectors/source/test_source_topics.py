@@ -57,6 +57,15 @@ def test_without_changes_only_the_source_is_listed() -> None:
     assert harness.target.topic_listings == listings
 
 
+def test_topics_of_an_unchanged_listing_are_not_selected_again() -> None:
+    harness = SourceTopicsHarness(InMemoryCluster("A", orders=3), InMemoryCluster("B"))
+    harness.topics.load()
+    before = harness.topics.partitions
+    assert not harness.topics.refresh()
+    assert harness.source.unchanged_listings == 1
+    assert harness.topics.partitions == before
+
+
 def test_new_partitions_count_at_once_and_lost_ones_after_two_listings() -> None:
     harness = SourceTopicsHarness(InMemoryCluster("A", orders=1, pay=1), InMemoryCluster("B"))
     harness.topics.load()

@@ -23,6 +23,7 @@ from sparkmirror.copy.driver.fencing.reconcile import (
 )
 from sparkmirror.copy.driver.fencing.takeover import READ_TRIES, Takeover
 from sparkmirror.copy.driver.fencing.takeover_decisions import (
+    MAX_SINGLE_EVENTS,
     continues_sequence,
     may_append_for_s,
     next_lease,
@@ -378,6 +379,40 @@ def test_without_producer_ids_one_event_counts_the_partitions() -> None:
         "the last owner had appended 3 records that it did not report; going on at source offset"
         " 103 (compare)"
     )
+
+
+def fenced_partitions(count: int) -> list[TrackedPartition]:
+    """Return doubtful partitions that a fence protects."""
+    made = []
+    for number in range(count):
+        source, target = TopicPartition("t", number), TopicPartition("A.t", number)
+        tracked = TrackedPartition(source, target, 0)
+        tracked.set_lease(replace(LEASE, source=source, target=target))
+        tracked.release(clean=False, now=0.0)
+        made.append(tracked)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("found", "count", "events"),
+    [
+        (NOTHING, MAX_SINGLE_EVENTS, MAX_SINGLE_EVENTS),
+        (NOTHING, MAX_SINGLE_EVENTS + 1, 1),
+        (JUMP, MAX_SINGLE_EVENTS + 1, MAX_SINGLE_EVENTS + 1),
+    ],
+    ids=["few", "many", "many-with-records"],
+)
+def test_many_takeovers_without_news_are_one_event(
+    found: ReconciledPosition, count: int, events: int
+) -> None:
+    scene = Scene(found)
+    scene.fences.outcome = LogEnd(FENCE_PRODUCER, 51 + found.appended)
+    partitions = fenced_partitions(count)
+    scene.takeover.resolve(partitions, LIMITS, 2.0)
+    assert {tracked.state for tracked in partitions} == {LeaseState.WAITING}
+    assert scene.event_kinds == ["takeover"] * events
+    if events == 1:
+        assert f"the last owners of {count} partitions" in scene.events.latest()[0].text
 
 
 class UnreachableTarget(ScriptedClusters):

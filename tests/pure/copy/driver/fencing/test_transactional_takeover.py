@@ -12,6 +12,7 @@ from sparkmirror.copy.driver.fencing.hanging_transactions import (
     HangingSearch,
     search_producer_states,
 )
+from sparkmirror.copy.driver.fencing.takeover_decisions import MAX_SINGLE_EVENTS
 from sparkmirror.copy.driver.fencing.transactional_id_fencing import TransactionalIdFencing
 from sparkmirror.copy.driver.fencing.transactional_takeover import (
     TransactionalTakeover,
@@ -140,6 +141,27 @@ def test_a_doubtful_partition_resumes_at_what_its_fenced_task_committed() -> Non
     assert scene.tracked[0].lease
     assert scene.tracked[0].lease.position == 120
     assert [event.kind for event in scene.events.latest()] == ["takeover"]
+
+
+@pytest.mark.parametrize(
+    ("count", "events"),
+    [(MAX_SINGLE_EVENTS, MAX_SINGLE_EVENTS), (MAX_SINGLE_EVENTS + 1, 1)],
+    ids=["few", "many"],
+)
+def test_many_takeovers_are_one_event(count: int, events: int) -> None:
+    scene = Scene()
+    scene.tracked = [
+        TrackedPartition(P0._replace(partition=number), TopicPartition("A.t", number), 0)
+        for number in range(count)
+    ]
+    for number, tracked in enumerate(scene.tracked):
+        tracked.set_lease(lease(tracked.source))
+        scene.grant(number, task=0)
+    for tracked in scene.tracked:
+        tracked.release(clean=False, now=5.0)
+    scene.takeover.resolve(scene.tracked)
+    assert {tracked.state for tracked in scene.tracked} == {LeaseState.WAITING}
+    assert [event.kind for event in scene.events.latest()] == ["takeover"] * events
 
 
 def test_a_task_is_not_fenced_while_it_holds_another_lease() -> None:

@@ -149,6 +149,7 @@ def test_a_conductor_that_another_one_has_fenced_makes_the_job_fail() -> None:
     started = RunningJob([conductor()])
     wait_until(started.is_in(DriverPhase.RUNNING), "the conductor")
     started.conductors[0].error = ClusterError("target", "another driver uses the fence ids")
+    started.job.check()
     started.job.wait(50)
     assert started.job.phase is DriverPhase.FAILED
     assert started.runner.tasks == {}
@@ -159,6 +160,7 @@ def test_a_conductor_that_fails_is_followed_by_another() -> None:
     started = RunningJob([broken, next_one])
     wait_until(started.is_in(DriverPhase.RUNNING), "the conductor")
     broken.error = RuntimeError("a bug")
+    started.job.check()
     wait_until(lambda: broken.was_stopped, "the end of the first")
     wait_until(lambda: bool(started.runner.tasks), "the tasks of the next one")
     assert started.runner.tasks == {JOB.name: (0, 1)}
@@ -182,6 +184,7 @@ def test_the_receipts_of_ended_conductors_are_asked_for_once() -> None:
     started = RunningJob([broken, next_one])
     wait_until(started.is_in(DriverPhase.RUNNING), "the conductor")
     broken.error = RuntimeError("a bug")
+    started.job.check()
     wait_until(lambda: broken.was_stopped and bool(started.runner.tasks), "the next one")
     for epoch in (1, 2):
         started.job.close_epoch(epoch, succeeded=True)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from sparkmirror.engine.driver.slots.epoch import SLOT_TIMEOUT_S, Epoch
+from sparkmirror.engine.driver.slots.epoch import (
+    MAX_PARTITIONS_OF_SHORT_EPOCH,
+    SLOT_TIMEOUT_S,
+    Epoch,
+)
 
 
 def running_epoch(number: int) -> Epoch:
@@ -35,6 +39,16 @@ def test_the_first_epoch_ends_at_once_if_no_job_runs() -> None:
     epoch = running_epoch(1)
     epoch.on_slot_connected(20.0, is_last=True, is_idle=True)
     assert epoch.is_over(20.0)
+
+
+def test_the_first_epoch_is_long_with_many_partitions() -> None:
+    many = MAX_PARTITIONS_OF_SHORT_EPOCH + 1
+    epoch = running_epoch(1)
+    assert not epoch.is_over(1e9, many), "no slot is connected"
+    epoch.on_slot_connected(20.0, is_last=True)
+    assert epoch.is_over(35.0, MAX_PARTITIONS_OF_SHORT_EPOCH)
+    assert not epoch.is_over(119.9, many)
+    assert epoch.is_over(120.0, many)
 
 
 def test_an_epoch_ends_once() -> None:

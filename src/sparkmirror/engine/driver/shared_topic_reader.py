@@ -1,0 +1,262 @@
+"""Reads a topic once for all conductors of this process that need records of it.
+
+    conductor A ── read_to_end ──┐
+    conductor B ── read_to_end ──┼──▶ SharedTopicReader, one thread ── TopicReader ──▶ brokers
+    conductor C ── read_to_end ──┘        │
+          ▲                               │  the records that each of them wants, in log order
+          └── TopicSubscription ◀─────────┘
+
+A worker may start a hundred conductors at once, and each needs its few records of the same topic.
+A read serves every call that came before it began. So a call returns all records that were in the
+topic when it was made, as if it had read the topic alone.
+
+A new subscription first gets the newest record of each key. The reader keeps these for a while
+after the last subscription has begun (`JOIN_S`). Later ones get another reader, which reads the
+topic from its beginning.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Hashable, Iterator
+from typing import TypeAlias
+
+from sparkmirror.errors import CallCancelled, ClusterError
+from sparkmirror.store.offsets_topic import RecordReader
+from sparkmirror.store.topic_reader import ConsumedRecord, TopicReader
+from sparkmirror.wire.net.routing import Router
+
+log = logging.getLogger(__name__)
+
+JOIN_S = 30.0
+"""How long the newest record of each key is kept for another subscription."""
+CANCEL_CHECK_S = 0.1
+"""How often a waiting call looks for its cancellation."""
+MAX_UNREAD = 1_000
+"""A subscription with more unread records lets its owner collapse them."""
+
+KeyFilter: TypeAlias = Callable[[bytes], bool]
+Collapse: TypeAlias = Callable[[list[ConsumedRecord]], list[ConsumedRecord]]
+"""Leaves out unread records that its subscription does not need, and keeps the order."""
+
+
+class SharedTopicReader:
+    """One reader of one topic, with its own router and thread. Any thread may subscribe."""
+
+    def __init__(self, router: Router, topic: str) -> None:
+        self._router = router
+        self._topic = topic
+        self._reader: TopicReader | None = None
+        self._condition = threading.Condition()
+        self._subscriptions: set[TopicSubscription] = set()
+        self._newest: dict[bytes | None, ConsumedRecord] | None = {}
+        """The newest record of each key; None if no subscription may join any more."""
+        self._join_until = time.monotonic() + JOIN_S
+        self._requested = 0
+        """The number of the last read that a call needs. Reads have the numbers 1, 2, 3, …"""
+        self._begun = 0
+        self._ended = 0
+        self._error: Exception | None = None
+        """The error of the last read that has ended; None if it was read to the end."""
+        self._retry_error: ClusterError | None = None
+        """The last error of the running read after which it tried again."""
+        self._is_closed = False
+        router.on_retry = self._on_retry
+
+    def start(self) -> None:
+        """Start the thread. It ends when the last subscription has ended."""
+        threading.Thread(target=self._run, name="shared-topic-reader", daemon=True).start()
+
+    def subscribe(
+        self, router: Router, is_wanted: KeyFilter, collapse: Collapse
+    ) -> TopicSubscription | None:
+        """Return a subscription that begins with the newest record of each wanted key.
+
+        Returns None if this reader has no newest records any more.
+        """
+        with self._condition:
+            if self._newest is None or self._is_closed:
+                return None
+            self._join_until = time.monotonic() + JOIN_S
+            newest = (record for key, record in self._newest.items() if is_wanted(key or b""))
+            subscription = TopicSubscription(self, router, is_wanted, collapse, newest)
+            self._subscriptions.add(subscription)
+            return subscription
+
+    def unsubscribe(self, subscription: TopicSubscription) -> None:
+        """Keep no more records for a subscription."""
+        with self._condition:
+            self._subscriptions.discard(subscription)
+            self._condition.notify_all()
+
+    def read_for(self, subscription: TopicSubscription) -> list[ConsumedRecord]:
+        """Read to the present end; return the unread records of a subscription. Blocks.
+
+        Raises CallCancelled if the router of the subscription is cancelled. After an error the
+        records stay unread.
+        """
+        with self._condition:
+            wanted = self._begun + 1
+            self._requested = max(self._requested, wanted)
+            self._condition.notify_all()
+        self._await_end(wanted, subscription.router)
+        with self._condition:
+            if self._error is not None:
+                raise self._error.with_traceback(None)
+            return subscription.take_unread()
+
+    def _await_end(self, wanted: int, router: Router) -> None:
+        """Wait for the end of a read; tell the store's router of errors that are tried again."""
+        reported: ClusterError | None = None
+        while True:
+            with self._condition:
+                if self._ended >= wanted:
+                    return
+                self._condition.wait(CANCEL_CHECK_S)
+                retry_error = self._retry_error
+            if router.cancel_signal.is_set():
+                raise CallCancelled(router.cluster)
+            if retry_error is not None and retry_error is not reported:
+                reported = retry_error
+                router.on_retry(retry_error)
+
+    # -- the thread ------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while self._await_request():
+            error = self._read()
+            with self._condition:
+                self._error, self._retry_error = error, None
+                self._ended = self._begun
+                self._condition.notify_all()
+        self._router.close()
+
+    def _await_request(self) -> bool:
+        """Wait until a read is needed; return False if there is no subscription any more."""
+        with self._condition:
+            while self._subscriptions and self._requested <= self._begun:
+                joinable_s = self._join_until - time.monotonic()
+                if joinable_s <= 0:
+                    self._newest = None
+                self._condition.wait(None if self._newest is None else joinable_s)
+            self._is_closed = not self._subscriptions
+            self._begun += 1
+            return not self._is_closed
+
+    def _read(self) -> Exception | None:
+        try:
+            if self._reader is None:
+                self._reader = TopicReader(self._router, self._topic)
+            else:
+                self._reader.move_end()
+            before = self._reader.positions()
+            for record in self._reader.read_to_end():
+                self._deliver(record)
+        except ClusterError as error:
+            return error
+        except Exception as error:  # the calls that wait raise it
+            log.exception("Reading %s has failed", self._topic)
+            return error
+        after = self._reader.positions()
+        if any(after[number] < position for number, position in before.items()):
+            with self._condition:
+                self._newest = None  # the topic was created again: some of them are gone
+        return None
+
+    def _deliver(self, record: ConsumedRecord) -> None:
+        key = record.record.key
+        with self._condition:
+            if self._newest is not None:
+                self._newest[key] = record
+            for subscription in self._subscriptions:
+                subscription.offer(key or b"", record)
+
+    def _on_retry(self, error: ClusterError) -> None:
+        with self._condition:
+            self._retry_error = error
+            self._condition.notify_all()
+
+
+class TopicSubscription(RecordReader):
+    """The records of a shared reader that one store wants. A RecordReader."""
+
+    def __init__(
+        self,
+        shared: SharedTopicReader,
+        router: Router,
+        is_wanted: KeyFilter,
+        collapse: Collapse,
+        newest: Iterator[ConsumedRecord],
+    ) -> None:
+        """`router` is that of the store: its cancellation ends a call that waits."""
+        self._shared = shared
+        self.router = router
+        self._is_wanted = is_wanted
+        self._collapse = collapse
+        self._unread = list(newest)
+        self._max_unread = MAX_UNREAD + len(self._unread)
+
+    def move_end(self) -> None:
+        """No-op: `read_to_end` reads to the present end."""
+
+    def read_to_end(self) -> Iterator[ConsumedRecord]:
+        """Yield the records up to the present end. Blocks."""
+        yield from self._shared.read_for(self)
+
+    def close(self) -> None:
+        """Get no more records."""
+        self._shared.unsubscribe(self)
+
+    # -- under the lock of the shared reader -------------------------------------------------------
+
+    def offer(self, key: bytes, record: ConsumedRecord) -> None:
+        """Add a record to the unread ones if it is wanted."""
+        if not self._is_wanted(key):
+            return
+        self._unread.append(record)
+        if len(self._unread) > self._max_unread:
+            self._unread = self._collapse(self._unread)
+            self._max_unread = MAX_UNREAD + 2 * len(self._unread)
+
+    def take_unread(self) -> list[ConsumedRecord]:
+        """Return the unread records and forget them."""
+        unread, self._unread = self._unread, []
+        return unread
+
+
+class SharedTopicReaders:
+    """The shared readers of this process. Any thread may call it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._readers: dict[Hashable, SharedTopicReader] = {}
+
+    def subscribe(
+        self,
+        client: Hashable,
+        topic: str,
+        create_router: Callable[[], Router],
+        router: Router,
+        is_wanted: KeyFilter,
+        collapse: Collapse,
+    ) -> TopicSubscription:
+        """Return a subscription to a topic. Stores with equal `client`s share a reader.
+
+        `create_router` makes the router of the reader, `router` is that of the store.
+        """
+        key = (client, topic)
+        with self._lock:
+            shared = self._readers.get(key)
+            subscription = shared.subscribe(router, is_wanted, collapse) if shared else None
+            if subscription is None:
+                shared = self._readers[key] = SharedTopicReader(create_router(), topic)
+                subscription = shared.subscribe(router, is_wanted, collapse)
+                shared.start()
+            assert subscription is not None, "a new reader accepts subscriptions"
+            return subscription
+
+
+PROCESS_READERS = SharedTopicReaders()
+"""The readers that all conductors of this process share."""
