@@ -4,8 +4,9 @@ With several workers a long file that starts last keeps one of them busy while t
 durations come from `tests/durations.json`; `--write-durations` writes that file. Inside a file
 the order stays random, but for tests marked `runs_last`. A file without a duration starts first.
 
-One worker runs all files that share an expensive cluster, so that only one is started. A worker
-prefers files of the directory it has run before, because the files of a directory share clusters.
+One worker runs all files that share an expensive cluster, so that only one is started. Such files
+start as early as one file that takes as long as all of them. A worker prefers files of the
+directory it has run before, because the files of a directory share clusters.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ FILES_OF_CLUSTERS: Mapping[str, Sequence[str]] = {
         "tests/brokers/test_wire_leaders.py",
     ),
     "authorizer": (
+        "tests/brokers/test_check_command.py",
         "tests/brokers/test_connectors_source.py",
         "tests/brokers/test_topic_acls.py",
         "tests/brokers/test_worker_group.py",
@@ -79,18 +81,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def longest_first(items: list[pytest.Item], durations: Mapping[str, float]) -> list[pytest.Item]:
-    """Return the items sorted by the duration of their file.
+    """Return the items sorted by the duration of their scope, then of their file.
 
-    The order inside a file stays, but items marked RUNS_LAST come last.
+    A scope takes as long as all its files among the items. The order inside a file stays, but items
+    marked RUNS_LAST come last.
     """
-    files = {file_of(item.nodeid) for item in items}
-    order = sorted(files, key=lambda file: (-durations.get(file, UNKNOWN_S), file))
-    rank = {file: index for index, file in enumerate(order)}
+    seconds = {
+        file: durations.get(file, UNKNOWN_S) for file in {file_of(item.nodeid) for item in items}
+    }
+    sums: defaultdict[str, float] = defaultdict(float)
+    for file, duration in seconds.items():
+        sums[scope_of(file)] += duration
 
-    def place(item: pytest.Item) -> tuple[int, bool]:
-        return rank[file_of(item.nodeid)], item.get_closest_marker(RUNS_LAST) is not None
+    def rank(item: pytest.Item) -> tuple[float, str, float, str, bool]:
+        file = file_of(item.nodeid)
+        scope = scope_of(file)
+        runs_last = item.get_closest_marker(RUNS_LAST) is not None
+        return (-sums[scope], scope, -seconds[file], file, runs_last)
 
-    return sorted(items, key=place)
+    return sorted(items, key=rank)
 
 
 def file_of(nodeid: str) -> str:
@@ -128,6 +137,15 @@ class ClusterScheduling(LoadFileScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         return scope_of(nodeid)
+
+    def _reschedule(self, node: WorkerController) -> None:
+        """Give a worker another scope when it has one test left, not two as xdist does.
+
+        A worker needs to know the test after the one that it runs. More would be kept from idle
+        workers.
+        """
+        if not self.workqueue or self._pending_of(self.assigned_work[node]) <= 1:
+            super()._reschedule(node)
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         directories = {

@@ -148,14 +148,18 @@ def three_broker_cluster(started_three_broker_cluster: Cluster) -> Cluster:
 
 @pytest.fixture(scope="session")
 def cluster_with_authorizer(reaper: ProcessReaper, lab_directory: Path) -> Iterator[Cluster]:
-    """A cluster with an authorizer. Only alice has rights, and bob those that a test grants."""
+    """A cluster with an authorizer. It creates topics on demand.
+
+    Only alice has rights, and bob those that a test grants. `test_check_command` has judy.
+    """
     spec = ClusterSpec(
         name="authorizer",
-        listeners=(ListenerProtocol.SASL_PLAINTEXT,),
+        listeners=(ListenerProtocol.SASL_PLAINTEXT, ListenerProtocol.SASL_SSL),
         authorizer=True,
-        users={"alice": "secret-a", "bob": "secret-b"},
+        users={"alice": "secret-a", "bob": "secret-b", "judy": "secret-j"},
         super_users=("alice",),
         fast_start=True,
+        properties={"auto.create.topics.enable": "true", "num.partitions": "1"},
     )
     with _clusters_removed_after(reaper, lab_directory) as start:
         yield start(spec)

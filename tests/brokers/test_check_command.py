@@ -9,34 +9,24 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.lab.cluster.cluster import Cluster
-from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, ListenerProtocol
+from sparkmirror.lab.cluster.cluster_spec import ListenerProtocol
 from sparkmirror.lab.cluster.sasl_config import client_jaas_config
 from sparkmirror.lab.kafka.jar_cache import DEFAULT_VERSION, JarCache
 from sparkmirror.lab.properties_file import write_properties
 from tests.support.cli.command_line import CommandLine, CommandResult
-from tests.support.kafka.clusters import StartCluster, create_topic
+from tests.support.kafka.clusters import create_topic
 from tests.support.lab.java_library import running_jvm
 
-TOPIC = "orders"
+TOPIC = "checked.orders"
 TLS = ListenerProtocol.SASL_SSL
-WRONG_PASSWORD = client_jaas_config("SCRAM-SHA-512", "bob", "guessed")
+WRONG_PASSWORD = client_jaas_config("SCRAM-SHA-512", "judy", "guessed")
 
 
 @pytest.fixture(scope="module")
-def cluster(start_module_cluster: StartCluster) -> Cluster:
-    """Alice may do everything, bob nothing."""
-    started = start_module_cluster(
-        ClusterSpec(
-            name="checked",
-            fast_start=True,
-            listeners=(TLS,),
-            authorizer=True,
-            users={"alice": "secret-a", "bob": "secret-b"},
-            super_users=("alice",),
-        )
-    )
-    create_topic(started.access(user="alice"), TOPIC)
-    return started
+def cluster(cluster_with_authorizer: Cluster) -> Cluster:
+    """Alice may do everything. No other file uses judy, who may do nothing."""
+    create_topic(cluster_with_authorizer.access(user="alice"), TOPIC)
+    return cluster_with_authorizer
 
 
 def dedicated_file(cluster: Cluster, path: Path, user: str, **changes: str) -> Path:
@@ -71,7 +61,7 @@ def test_a_principal_with_all_rights_passes_and_the_report_describes_the_cluster
 def test_the_printed_kafka_acls_lines_grant_exactly_what_a_flow_lacks(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    file = dedicated_file(cluster, tmp_path / "mm2.properties", "bob")
+    file = dedicated_file(cluster, tmp_path / "mm2.properties", "judy")
     before = check(str(file), "--no-acls")
     assert before.exit_code == 2
     for text in (
@@ -116,7 +106,7 @@ def run_kafka_acls(lines: list[str]) -> None:
 def test_a_connection_that_fails_is_named_with_its_cause(
     cluster: Cluster, tmp_path: Path, changes: dict[str, str], text: str
 ) -> None:
-    file = dedicated_file(cluster, tmp_path / "mm2.properties", "bob", **changes)
+    file = dedicated_file(cluster, tmp_path / "mm2.properties", "judy", **changes)
     result = check(str(file))
     assert result.exit_code in (1, 2)
     assert text in result.stdout + result.stderr

@@ -16,7 +16,6 @@ from sparkmirror.cluster.config_resources import incremental_alter_configs
 from sparkmirror.cluster.describe_topics import NewTopic
 from sparkmirror.errors import NotAuthorized, TopicRejected
 from sparkmirror.lab.cluster.cluster import Cluster
-from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
 from sparkmirror.mirror.topics.acls import AclBinding
 from sparkmirror.mirror.topics.topic_configs import AlterConfigOp, AlterConfigOpType
 from tests.support.connect.connector_context import (
@@ -30,7 +29,6 @@ from tests.support.connect.source_connector import (
 from tests.support.kafka.admin_operations import grant_acls
 from tests.support.kafka.clusters import (
     SharedCluster,
-    StartCluster,
     UniqueName,
     create_topic,
     read_acl,
@@ -216,39 +214,27 @@ def test_a_topic_is_never_copied_onto_itself(
         pass
 
 
-@pytest.fixture(scope="module")
-def auto_creating_cluster(start_module_cluster: StartCluster) -> SharedCluster:
-    """A cluster of one broker that creates topics on demand, as in the tutorials."""
-    cluster = start_module_cluster(
-        ClusterSpec(
-            name="auto-create",
-            fast_start=True,
-            properties={"auto.create.topics.enable": "true", "num.partitions": "1"},
-        )
-    )
-    return SharedCluster(name=cluster.name, properties=cluster.client_properties())
-
-
 def test_brokers_auto_create_topics_that_cannot_have_the_configured_replicas(
     primary: SharedCluster,
-    auto_creating_cluster: SharedCluster,
+    cluster_with_authorizer: Cluster,
     topic: str,
     unique_name: UniqueName,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    target = SharedCluster(
+        name="authorizer", properties=cluster_with_authorizer.client_properties(user="alice")
+    )
     with Admin(primary.access) as admin:
         configs = {"retention.ms": "-1"}
         admin.create_topic(NewTopic(name=topic, partitions=3, configs=configs))
-    config = connector_config(
-        "Source", unique_name("c"), primary, auto_creating_cluster, topics=topic
-    )
+    config = connector_config("Source", unique_name("c"), primary, target, topics=topic)
     del config["replication.factor"], config["offset-syncs.topic.replication.factor"]
     config["offset-syncs.topic.location"] = "target"
     with caplog.at_level(logging.INFO), started_connector(config) as run:
         assert len(run.assigned_partitions_by_task(4)) == 3
-    assert _partitions(auto_creating_cluster.access, f"A.{topic}") == 3
-    assert explicit_configs(auto_creating_cluster.access, f"A.{topic}") == {"retention.ms": "-1"}
-    assert explicit_configs(auto_creating_cluster.access, "mm2-offset-syncs.A.internal") == {
+    assert _partitions(target.access, f"A.{topic}") == 3
+    assert explicit_configs(target.access, f"A.{topic}") == {"retention.ms": "-1"}
+    assert explicit_configs(target.access, "mm2-offset-syncs.A.internal") == {
         "cleanup.policy": "compact"
     }
     assert "Unable to create topic 'mm2-offset-syncs.A.internal'" in caplog.text

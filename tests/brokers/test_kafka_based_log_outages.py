@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 
 import pytest
 
@@ -69,29 +68,6 @@ def _is_acknowledged(collector: LogCollector, record: RecordBytes) -> bool:
     except (ClusterTimeout, ClusterUnavailable):
         return False
     return True
-
-
-def test_start_waits_for_unavailable_brokers(
-    three_broker_cluster: Cluster, topic: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    create_compacted_topic(three_broker_cluster.access(), topic, replicas=3)
-    with collecting_log(three_broker_cluster.access(), topic) as first:
-        first.log.append([RecordBytes(b"a", b"1")])
-    three_broker_cluster.kill()
-    late = LogCollector(three_broker_cluster.access(), topic)
-    starting = threading.Thread(target=late.log.start, args=[late.entries.append])
-    starting.start()
-    try:
-        wait_until(
-            lambda: f"Topic {topic} cannot be read" in caplog.text, "the log to say that it waits"
-        )
-        assert starting.is_alive()
-        three_broker_cluster.start_brokers()
-        starting.join(120)
-        assert late.records == [RecordBytes(b"a", b"1")]
-    finally:
-        late.log.stop()
-    assert not starting.is_alive()
 
 
 def test_a_compacted_topic_gives_the_same_snapshot(

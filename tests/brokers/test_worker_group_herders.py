@@ -11,7 +11,6 @@ import pytest
 from sparkmirror.cluster.produce_and_consume import ProducerRecord, produce_records
 from sparkmirror.connect.distributed.assignment import Assignment
 from sparkmirror.errors import NotLeader, NotOwner
-from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
 from sparkmirror.mirror.connect_topics.connect_configs import (
     ConfigRecord,
     ConnectorConfig,
@@ -23,7 +22,6 @@ from tests.support.connect.in_memory_herder import SOURCE_CONFIG, named_config
 from tests.support.connect.worker_group import HerderGroup
 from tests.support.kafka.clusters import (
     SharedCluster,
-    StartCluster,
     UniqueName,
     create_topic,
 )
@@ -252,42 +250,5 @@ def test_a_group_that_finds_a_compacted_config_topic_runs_all_tasks(
             lambda: group.running_tasks("c") == [0, 1] and set(group.owners("c")) == {"w1", "w2"},
             "one task on each worker",
         )
-    finally:
-        group.stop_all()
-
-
-def test_a_group_goes_on_after_an_outage_of_its_cluster(
-    start_cluster: StartCluster, unique_name: UniqueName
-) -> None:
-    cluster = start_cluster(ClusterSpec(name="outage", fast_start=True))
-    shared = SharedCluster(name="outage", properties=cluster.client_properties())
-    group = HerderGroup(shared, unique_name("workers"))
-    try:
-        group.start("w1")
-        group.start("w2")
-        create(group)
-        wait_for_shares(group, 2, 2)
-        before = {one: assignment_of(group, one).own_share for one in group.workers}
-        cluster.kill()
-        wait_until(
-            lambda: all(
-                worker.herder.health().status == "unhealthy" for worker in group.workers.values()
-            ),
-            "both workers to be unhealthy",
-        )
-        assert group.running_tasks("c") == list(range(TASKS))
-        cluster.start_brokers()
-        wait_until(
-            lambda: all(
-                worker.herder.health().status == "healthy" for worker in group.workers.values()
-            ),
-            "both workers to be healthy",
-        )
-        create(group, "d")
-        wait_for_shares(group, 2, 2, name="d")
-        assert {one: assignment_of(group, one).own_share.task_numbers("c") for one in before} == {
-            one: share.task_numbers("c") for one, share in before.items()
-        }
-        assert not any("stop tasks c" in one.probe.calls for one in group.workers.values())
     finally:
         group.stop_all()

@@ -176,6 +176,6 @@ def decode_entry(value: Mapping[str, Any]) -> LedgerEntry | None:
             conductor=str(value.get("conductor", "")),
             task=int(value.get("task", NO_TASK)),
         )
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         return LedgerEntry(position=last + 1)
     return LedgerEntry(position=last + 1, extension=extension)

@@ -14,8 +14,10 @@ from dataclasses import dataclass, field
 from sparkmirror.copy.control.messages import ControlMessage, Drain, Hello, TaskDone, Welcome
 from sparkmirror.copy.driver.lost_attempt_receipts import MissingReceipt
 from sparkmirror.copy.job import CopyJob
+from sparkmirror.copy.receipt import Receipt
 from sparkmirror.copy.settings import CopySettings
 from sparkmirror.copy.snapshot import CopySnapshot
+from sparkmirror.model import TopicPartition
 
 UNREACHABLE_CLIENT = {"bootstrap.servers": "127.0.0.1:1"}
 _NAME = "noop"
@@ -41,6 +43,8 @@ class NoopConductor:
     job: CopyJob
     hold_tasks: bool = False
     """Whether tasks stay until their epoch ends."""
+    misses_receipts: bool = False
+    """Whether the driver writes a receipt, of nothing, for each epoch."""
     counts: Counter[str] = field(default_factory=Counter)
     """How often each method was called, and each type of message received."""
     _senders: dict[Hello, Callable[[ControlMessage], None]] = field(default_factory=dict)
@@ -120,9 +124,9 @@ class NoopConductor:
         return ()
 
     def close_epoch(self, epoch: int, *, succeeded: bool) -> list[MissingReceipt]:
-        """No receipt is missing. Keeps the number of the epoch in the counts."""
+        """Return the missing receipt, if any. Keeps the number of the epoch in the counts."""
         self.counts["last_succeeded_epoch" if succeeded else "last_failed_epoch"] = epoch
-        return []
+        return [_receipt_of_nothing(epoch)] if self.misses_receipts else []
 
     def failure(self) -> Exception | None:
         """None."""
@@ -133,3 +137,13 @@ class NoopConductor:
 
     def stop(self) -> None:
         """No-op."""
+
+
+def _receipt_of_nothing(epoch: int) -> MissingReceipt:
+    nothing = TopicPartition(_NAME, 0)
+    return MissingReceipt(
+        hello=Hello(task=0, attempt=0, host="", pid=0, epoch=epoch),
+        started_ms=0,
+        ended_ms=0,
+        receipt=Receipt(source=nothing, target=nothing, source_first=-1, target_first=-1),
+    )

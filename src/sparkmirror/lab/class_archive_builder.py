@@ -2,13 +2,15 @@
 
     python -m sparkmirror.lab.class_archive_builder    builds it if there is none
 
-The builder runs one broker. Its JVM writes all loaded classes when it ends.
+The builder runs one broker and sends it the requests of a mirror, over TLS and with a login. Its
+JVM writes all loaded classes when it ends.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import secrets
 import sys
 import tempfile
 import time
@@ -16,9 +18,10 @@ from pathlib import Path
 
 from sparkmirror.errors import MirrorError
 from sparkmirror.lab.cluster.cluster import Cluster
-from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
+from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, ListenerProtocol
 from sparkmirror.lab.kafka.class_archive import dump_options
 from sparkmirror.lab.kafka.kafka_installation import KafkaInstallation
+from sparkmirror.lab.mirror_requests import send_mirror_requests
 from sparkmirror.lab.processes.file_locks import locked
 from sparkmirror.lab.processes.process_reaper import ProcessReaper
 
@@ -27,13 +30,14 @@ log = logging.getLogger(__name__)
 DUMP_TIMEOUT_S = 300.0
 _POLL_INTERVAL_S = 0.1
 _NAME = "class-archive"
+_USER = "builder"
 
 
 def ensure_archive() -> Path | None:
     """Return the archive of the default version; build it if there is none. Blocks.
 
     Returns None if the JVM writes none: some builds of Java have no class data sharing. Raises
-    LabError or JavaMissing.
+    LabError, ClusterError or JavaMissing.
     """
     archive = KafkaInstallation(ClusterSpec(name=_NAME)).class_archive
     with locked(archive.parent / f".lock-{archive.name}", _log_wait):
@@ -44,9 +48,18 @@ def ensure_archive() -> Path | None:
 
 def _build(archive: Path) -> None:
     draft = archive.with_suffix(f".{os.getpid()}")
-    spec = ClusterSpec(name=_NAME, fast_start=True, jvm_options=dump_options(draft))
+    spec = ClusterSpec(
+        name=_NAME,
+        listeners=(ListenerProtocol.PLAINTEXT, ListenerProtocol.SASL_SSL),
+        authorizer=True,
+        users={_USER: secrets.token_hex()},
+        super_users=(_USER,),
+        fast_start=True,
+        jvm_options=dump_options(draft),
+    )
     with tempfile.TemporaryDirectory(prefix="sparkmirror-") as directory, ProcessReaper() as reaper:
         (cluster,) = Cluster.start_all([spec], Path(directory), reaper)
+        send_mirror_requests(cluster.access(ListenerProtocol.SASL_SSL))
         broker = cluster.broker(1)
         broker.terminate()
         deadline = time.monotonic() + DUMP_TIMEOUT_S

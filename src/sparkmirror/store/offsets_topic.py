@@ -75,11 +75,13 @@ class OffsetsTopic:
         self._close_reader()
         self._is_wanted = is_wanted
         self._reader = self._create_reader(self._router, self._topic, is_wanted)
-        for consumed in self._reader.read_to_end():
-            if is_wanted(consumed.record.key or b""):
-                state.apply(consumed.record, location=consumed)
-        if not is_followed:
-            self._close_reader()
+        try:
+            for consumed in self._reader.read_to_end():
+                if is_wanted(consumed.record.key or b""):
+                    state.apply(consumed.record, location=consumed)
+        finally:
+            if not is_followed:
+                self._close_reader()
         return state
 
     def _close_reader(self) -> None:

@@ -1,80 +1,20 @@
 """While a broker is down, its partitions have the cause as reason, and no longer.
 
 The tests wait longer than an operator would, because a busy computer is slow. They log how long it
-took.
+took. `test_faults_brokers` has the target of one broker.
 """
 
 from __future__ import annotations
 
-import logging
-import time
-from collections.abc import Callable
-from dataclasses import replace
-
-from sparkmirror.copy.snapshot import CopySnapshot, PartitionView
+from sparkmirror.copy.snapshot import CopySnapshot
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.model import TopicPartition
 from tests.brokers.copy.conftest import flow_between
 from tests.support.copy.copy_flow import CopyFlow, remote_topic_name
-from tests.support.copy.copy_harness import CopyHarness
+from tests.support.copy.partition_views import is_caught_up, wait_for_views
 from tests.support.kafka.batch_writer import BatchWriter, numbered_records
 from tests.support.kafka.clusters import UniqueName
 from tests.support.kafka.wire_copier import make_router
-
-log = logging.getLogger(__name__)
-
-
-def wait_for_views(
-    harness: CopyHarness, what: str, condition: Callable[[PartitionView], bool]
-) -> None:
-    """Wait until a condition holds for every partition; log how long it took."""
-    began = time.monotonic()
-
-    def all_hold(seen: CopySnapshot) -> bool:
-        return all(condition(view) for view in seen.partitions.values())
-
-    harness.wait_for_snapshot(what, all_hold)
-    log.info("%s after %.1f s", what, time.monotonic() - began)
-
-
-def is_caught_up(view: PartitionView) -> bool:
-    """Whether a task copies the partition and has nothing left to copy."""
-    return view.state == "leased" and not view.reason and 0 <= view.end == view.position
-
-
-def test_an_unreachable_target_is_a_reason_with_alias_address_and_cause(
-    flow: CopyFlow, topic: str, writer: BatchWriter, target: Cluster
-) -> None:
-    """One flow has nothing to copy during the outage, the other one has."""
-    topics = {"idle": f"{topic}.idle", "under load": f"{topic}.load"}
-    flows = {load: replace(flow, name=f"{flow.name}.{load[:4]}") for load in topics}
-    for load, name in topics.items():
-        flows[load].create_topic(name, 2)
-        for number in range(2):
-            writer.write_batch(TopicPartition(name, number), numbered_records(range(10)))
-    jobs = {load: flows[load].job({name: 2}, flush_interval_s=0.5) for load, name in topics.items()}
-    with (
-        flows["idle"].harness(jobs["idle"]) as idle,
-        flows["under load"].harness(jobs["under load"]) as under_load,
-    ):
-        for harness in (idle, under_load):
-            wait_for_views(harness, "everything copied", is_caught_up)
-        target.kill_broker(1)
-        try:
-            for number in range(2):
-                writer.write_batch(
-                    TopicPartition(topics["under load"], number), numbered_records(range(10, 20))
-                )
-            cause = f"target: target: PLAINTEXT {target.bootstrap_servers()}: connection refused"
-            for harness in (idle, under_load):
-                wait_for_views(harness, "the cause is shown", lambda view: cause in view.reason)
-            wait_for_views(under_load, "the lag is shown", lambda view: view.end == 20)
-        finally:
-            target.start_broker(1)
-        for harness in (idle, under_load):
-            wait_for_views(harness, "all is well", is_caught_up)
-            harness.drain()
-            assert harness.snapshot.events == ()
 
 
 def test_an_unreachable_source_is_a_reason_and_its_ends_are_unknown(

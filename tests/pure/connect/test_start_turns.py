@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
 
 import pytest
 
@@ -56,3 +58,49 @@ def test_a_start_that_hangs_keeps_the_others_waiting_for_a_moment_only(
             poll_until(lambda: len(begun) == 2 * MAX_TURNS, "all turns")
         finally:
             ends.set()
+
+
+def has_waiting(turns: StartTurns, count: int) -> bool:
+    return len(turns._queue) == count
+
+
+def test_starts_have_their_turns_in_the_order_of_their_calls() -> None:
+    turns = StartTurns(lambda: 0.0)
+    begun: list[int] = []
+
+    def start(number: int) -> None:
+        with turns.turn():
+            begun.append(number)
+
+    with ThreadPoolExecutor(20) as pool, ExitStack() as taken:
+        for _ in range(MAX_TURNS):
+            taken.enter_context(turns.turn())
+        for number in range(20):
+            pool.submit(start, number)
+            poll_until(partial(has_waiting, turns, number + 1), "the queue")
+        assert begun == []
+        taken.close()
+        poll_until(lambda: len(begun) == 20, "all turns")
+    assert sorted(begun) == list(range(20))
+    assert all(abs(place - number) <= MAX_TURNS for place, number in enumerate(begun))
+
+
+def test_a_start_that_waits_says_how_many_come_first(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(start_turns, "LOG_INTERVAL_S", 0.01)
+    caplog.set_level("INFO")
+    turns = StartTurns(lambda: 0.0)
+
+    def start() -> None:
+        with turns.turn():
+            pass
+
+    with ThreadPoolExecutor(2) as pool, ExitStack() as taken:
+        for _ in range(MAX_TURNS):
+            taken.enter_context(turns.turn())
+        for number in range(2):
+            pool.submit(start)
+            poll_until(partial(has_waiting, turns, number + 1), "the queue")
+        poll_until(lambda: "waits for its turn: 1 other starts" in caplog.text, "the log line")
+        taken.close()

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
+from xdist.workermanage import WorkerController
 
 from tests.file_order import (
     DURATIONS,
     FILES_OF_CLUSTERS,
+    ClusterScheduling,
     DurationRecorder,
     choose_scope,
     longest_first,
@@ -35,6 +38,31 @@ class Timed(Named):
     duration: float
 
 
+class SchedulingConfig:
+    """What xdist's scheduler reads of the options: two workers, the files in their order."""
+
+    option = SimpleNamespace(loadscopereorder=False)
+
+    def getvalue(self, name: str) -> list[str]:
+        assert name == "tx"
+        return ["popen", "popen"]
+
+
+@dataclass(eq=False)
+class RecordingWorker:
+    """Keeps the numbers of the tests that it is to run."""
+
+    indices: list[int] = field(default_factory=list)
+    shutting_down: bool = False
+    gateway = SimpleNamespace(id="worker")
+
+    def send_runtest_some(self, indices: list[int]) -> None:
+        self.indices += indices
+
+    def shutdown(self) -> None:
+        self.shutting_down = True
+
+
 def test_the_longest_file_comes_first_and_an_unknown_one_before_it() -> None:
     names = ["b.py::1", "a.py::2", "b.py::0", "new.py::1", "a.py::1"]
     items = cast(list[pytest.Item], [Named(name) for name in names])
@@ -53,6 +81,17 @@ def test_a_test_that_runs_last_comes_after_the_others_of_its_file() -> None:
     ]
 
 
+def test_files_of_a_cluster_start_as_early_as_one_file_that_takes_as_long_as_all_of_them() -> None:
+    first, second, *_ = FILES_OF_CLUSTERS["authorizer"]
+    names = [f"{first}::1", "long.py::1", f"{second}::1", "short.py::1"]
+    items = cast(list[pytest.Item], [Named(name) for name in names])
+    seconds = {first: 4.0, second: 6.0, "long.py": 9.0, "short.py": 5.0}
+    ordered = [item.nodeid for item in longest_first(items, seconds)]
+    assert ordered == [f"{second}::1", f"{first}::1", "long.py::1", "short.py::1"]
+    ordered = [item.nodeid for item in longest_first(items[:2], seconds)]
+    assert ordered == ["long.py::1", f"{first}::1"], "the second file is not among the items"
+
+
 def test_durations_are_summed_by_file_and_others_stay(tmp_path: Path) -> None:
     path = tmp_path / "durations.json"
     path.write_text('{"old.py": 7.0, "a.py": 1.0}')
@@ -61,6 +100,24 @@ def test_durations_are_summed_by_file_and_others_stay(tmp_path: Path) -> None:
         recorder.pytest_runtest_logreport(cast(pytest.TestReport, Timed(nodeid, seconds)))
     recorder.pytest_sessionfinish()
     assert json.loads(path.read_text()) == {"a.py": 3.2, "b.py": 0.5, "old.py": 7.0}
+
+
+def test_a_worker_gets_another_file_when_it_has_one_test_left() -> None:
+    scheduling = ClusterScheduling(cast(pytest.Config, SchedulingConfig()))
+    collection = ["a.py::1", "a.py::2", "a.py::3", "b.py::1", "c.py::1", "d.py::1"]
+    workers = [RecordingWorker(), RecordingWorker()]
+    nodes = [cast(WorkerController, worker) for worker in workers]
+    for node in nodes:
+        scheduling.add_node(node)
+        scheduling.add_node_collection(node, collection)
+    scheduling.schedule()
+    assert [worker.indices for worker in workers] == [[0, 1, 2], [3, 4]]
+    scheduling.mark_test_complete(nodes[0], 0)
+    assert workers[0].indices == [0, 1, 2], "it knows the test after the one that it runs"
+    scheduling.mark_test_complete(nodes[0], 1)
+    assert workers[0].indices == [0, 1, 2, 5]
+    scheduling.mark_test_complete(nodes[1], 3)
+    assert [worker.shutting_down for worker in workers] == [False, True], "no file is left"
 
 
 def test_every_recorded_file_exists() -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from sparkmirror.cluster.access import ClusterAccess
+from sparkmirror.cluster.describe_topics import await_new_topic
 from sparkmirror.errors import ClusterError
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.compression import CompressionType
 from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import NO_SEQUENCE, BytesLike, read_header
 from sparkmirror.wire.batch.records import Record, build_batch
+from sparkmirror.wire.net.leader_calls import NEW_TOPIC_WAIT_S
 from sparkmirror.wire.net.routing import Router
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch, init_producer_id
@@ -133,11 +136,15 @@ def _append(
     buffers: Sequence[BytesLike],
     transactional_id: str | None = None,
 ) -> int:
-    """Append a batch; retry until WRITE_TIMEOUT_S. Return the base offset."""
+    """Append a batch; retry until WRITE_TIMEOUT_S. Return the base offset.
+
+    The leader of a new topic may learn of it after other brokers.
+    """
+    append = partial(append_batch, router, partition, buffers, transactional_id=transactional_id)
     deadline = time.monotonic() + WRITE_TIMEOUT_S
     while True:
         try:
-            return append_batch(router, partition, buffers, transactional_id=transactional_id)
+            return await_new_topic(append, NEW_TOPIC_WAIT_S)
         except ClusterError as error:
             if not error.retriable or time.monotonic() > deadline:
                 raise

@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
-from sparkmirror.connect.herder.herder import ConnectorInfo, TaskInfo, WorkerStatus
+from sparkmirror.connect.herder.herder import ConnectorInfo, StateInfo, WorkerStatus
 from tests.support.rest.scripted_herder import ScriptedHerder
 
 
 class BlockingHerder(ScriptedHerder):
     """`connectors` and `health` block until `release`; `connector_info` raises KeyError.
 
-    Reads wait, unless a test sets `is_read`; `task_configs` returns no task at once.
+    Reads wait, unless a test sets `is_read`; `task_status` returns at once.
     """
 
     def __init__(self) -> None:
@@ -29,8 +29,8 @@ class BlockingHerder(ScriptedHerder):
     def reads_from_memory(self) -> bool:
         return self.is_read
 
-    def task_configs(self, name: str) -> Sequence[TaskInfo]:
-        return ()
+    def task_status(self, name: str, task: int) -> StateInfo:
+        return StateInfo(state="RUNNING", worker_id="w:1", version=None)
 
     def connectors(self) -> Sequence[str]:
         self.pending_calls.release()

@@ -12,10 +12,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
-from sparkmirror.lab.kafka.class_archive import archive_options
-from sparkmirror.lab.kafka.jvm_options import JvmOptions
-from sparkmirror.lab.kafka.kafka_installation import KafkaInstallation
 from sparkmirror.lab.kafka.tool_runner import KafkaToolRunner
 
 TUTORIALS = Path(__file__).parents[2] / "tutorials"
@@ -113,8 +109,7 @@ class Tutorial:
 def write_kafka_tools(directory: Path) -> None:
     """Write Kafka's own command-line tools, with the names of both Apache's and Confluent's."""
     directory.mkdir(parents=True, exist_ok=True)
-    archive = KafkaInstallation(ClusterSpec(name="tools")).class_archive
-    runner = KafkaToolRunner(jvm=JvmOptions(extra_options=archive_options(archive)))
+    runner = KafkaToolRunner()
     for tool in KAFKA_TOOLS:
         words = " ".join(f"'{word}'" for word in runner.command(tool, ()))
         for name in (tool, f"{tool}.sh"):

@@ -135,12 +135,15 @@ class WorkerTasks:
         self._events = events
         self._poster = poster
         self._executor = SerialExecutor(f"task-thread-{name}", connector=name, scope="tasks")
+        self._requested: DesiredState | None = None
+        """The last state that was asked for. The executor's thread reads it."""
         # The executor's thread owns the following attributes.
         self._desired: DesiredState | None = None
         self._running: _RunningGroup | None = None
 
     def transition_to(self, desired: DesiredState | None) -> None:
         """Bring the tasks to a state. None removes them."""
+        self._requested = desired
         self._executor.submit(lambda: self._apply(desired))
         if desired is None:
             self._executor.close()
@@ -167,8 +170,7 @@ class WorkerTasks:
                 if desired is not None:
                     self._run_context.on_tasks_ended(self.name, desired.state)
             elif running is None:
-                with WORKER_TURNS.turn():
-                    self._start(desired)
+                self._start_in_turn(desired)
             elif not _same_plan(running.desired, desired):
                 self._reassign(running, desired)
             elif running.desired.is_paused != desired.is_paused:
@@ -181,6 +183,12 @@ class WorkerTasks:
                 self._report_task_count(desired)
         if desired is None:
             self._poster.post(self._events.on_tasks_removed, self.name)
+
+    def _start_in_turn(self, desired: DesiredState) -> None:
+        """Start the tasks, unless another state was asked for while they waited for their turn."""
+        with WORKER_TURNS.turn():
+            if self._requested is desired:
+                self._start(desired)
 
     def _start(self, desired: DesiredState) -> None:
         plan, secrets = self._build_plan(desired)

@@ -229,7 +229,10 @@ class LeaseGranter:
 
     def _on_claim_lost(self, tracked: TrackedPartition) -> None:
         """Another conductor took the partition: compare it again when that one is not the owner."""
-        log.info("%s: another conductor of the connector has claimed it", tracked.source)
+        log.info(
+            "%s: another conductor of the connector has claimed it, or the claim is not read back",
+            tracked.source,
+        )
         tracked.give_up(self._membership.renewals_after_fence())
 
     def _apply_resume_point(

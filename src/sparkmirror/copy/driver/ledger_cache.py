@@ -155,9 +155,13 @@ class LedgerCache:
     def _is_won(self, entries: Sequence[LedgerEntry | None], has_written: bool) -> bool:
         """Whether no foreign record precedes the claim, the last record of this conductor.
 
-        Without a claim no foreign record may be there at all.
+        Without a claim no foreign record may be there at all. A claim that was written without a
+        transaction must be among the entries: else the read has not reached it, and a foreign
+        record may precede it.
         """
         foreign = [self.is_foreign(entry) for entry in entries]
+        if has_written and self._write_in_transaction is None and False not in foreign:
+            return False
         if has_written and False in foreign:
             last = len(foreign) - 1 - foreign[::-1].index(False)
             foreign = foreign[:last]

@@ -4,9 +4,9 @@
     python -m sparkmirror.engine.driver.cds_archive --again    build it in any case
 
 The JVM maps archived classes into memory instead of unpacking, parsing and verifying them. To build
-the archive, this module runs a driver without Kafka for one epoch; its JVM dumps all loaded classes
-when it ends. The archive (180 MB) is valid for exactly these jars and this Java; another JVM
-ignores it and starts without it.
+the archive, this module runs a driver without Kafka for one epoch, which writes a receipt. Its JVM
+dumps all loaded classes when it ends. The archive (180 MB) is valid for exactly these jars and this
+Java; another JVM ignores it and starts without it.
 """
 
 from __future__ import annotations

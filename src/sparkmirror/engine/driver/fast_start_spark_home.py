@@ -27,6 +27,8 @@ from sparkmirror.directories import cache_directory
 from sparkmirror.engine.spark.java_check import java_executable
 
 UNLINKED_DIRECTORIES = {"python", "__pycache__"}
+ARCHIVE_NAME = "classes-2.jsa"
+"""Raise its number when the archive is built with other classes: caches keep the old one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ def linked_spark_home(environ: Mapping[str, str]) -> SparkHome | None:
             _create_links(package, directory)
     except OSError:
         return None  # without the home Spark only starts later
-    return SparkHome(directory / "home", directory / "classes.jsa")
+    return SparkHome(directory / "home", directory / ARCHIVE_NAME)
 
 
 def _pyspark_package() -> Path | None:

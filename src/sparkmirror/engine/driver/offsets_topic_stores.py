@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Self
+from typing import Final, Self
 
 from sparkmirror.config.client_configs import WORKER_PRODUCER_PREFIX
 from sparkmirror.copy.client_config_resolver import resolve_client
@@ -42,34 +42,37 @@ from sparkmirror.wire.net.routing import Router
 log = logging.getLogger(__name__)
 
 
+_UNDECODABLE: Final = "\0"
+"""Stands for the writer of a record that cannot be decoded; no conductor has this id."""
+
+
 def collapse_unread(records: list[ConsumedRecord]) -> list[ConsumedRecord]:
     """Of consecutive entries of one key by one conductor keep the last, and keep the order. Pure.
 
     Which conductor wrote before which one decides about claims, and the last entry of each.
     """
-    kept: dict[tuple[bytes | None, int], ConsumedRecord] = {}
+    kept: dict[int, ConsumedRecord] = {}
     last: dict[bytes | None, tuple[str | None, int]] = {}
     for number, consumed in enumerate(records):
         key, writer = consumed.record.key, _writer(consumed.record)
-        before, kept_number = last.get(key, ("", -1))
-        if kept_number >= 0 and before == writer:
-            del kept[key, kept_number]
+        if key in last and last[key][0] == writer:
+            del kept[last[key][1]]
         last[key] = writer, number
-        kept[key, number] = consumed
+        kept[number] = consumed
     return list(kept.values())
 
 
 def _writer(record: RecordBytes) -> str | None:
     """Return the conductor that wrote an entry; empty for one of another program, None if deleted.
 
-    A record that cannot be decoded is one of another program.
+    A record that cannot be decoded has no effect, so it must replace none that has.
     """
     if record.value is None:
         return None
     try:
         entry = decode_entry(StoredOffset.decode(record).offset or {})
     except RecordError:
-        entry = None
+        return _UNDECODABLE
     return entry.extension.conductor if entry and entry.extension else ""
 
 

@@ -21,11 +21,12 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator
+from functools import partial
 from typing import TypeAlias
 
-from sparkmirror.errors import CallCancelled, ClusterError
+from sparkmirror.errors import CallCancelled, ClusterError, ClusterUnavailable
 from sparkmirror.store.offsets_topic import RecordReader
-from sparkmirror.store.topic_reader import ConsumedRecord, TopicReader
+from sparkmirror.store.topic_reader import ConsumedRecord, TopicReader, topic_partitions
 from sparkmirror.wire.net.routing import Router
 
 log = logging.getLogger(__name__)
@@ -34,7 +35,9 @@ JOIN_S = 30.0
 """How long the newest record of each key is kept for another subscription."""
 CANCEL_CHECK_S = 0.1
 """How often a waiting call looks for its cancellation."""
-MAX_UNREAD = 1_000
+PARTITIONS_CHECK_S = 30.0
+"""How often a reader asks whether the topic has other partitions."""
+MAX_UNREAD = 20_000
 """A subscription with more unread records lets its owner collapse them."""
 
 KeyFilter: TypeAlias = Callable[[bytes], bool]
@@ -45,9 +48,16 @@ Collapse: TypeAlias = Callable[[list[ConsumedRecord]], list[ConsumedRecord]]
 class SharedTopicReader:
     """One reader of one topic, with its own router and thread. Any thread may subscribe."""
 
-    def __init__(self, router: Router, topic: str) -> None:
+    def __init__(
+        self,
+        router: Router,
+        topic: str,
+        on_end: Callable[[SharedTopicReader], None] = lambda _reader: None,
+    ) -> None:
+        """The thread calls `on_end` after the last subscription has ended."""
         self._router = router
         self._topic = topic
+        self._on_end = on_end
         self._reader: TopicReader | None = None
         self._condition = threading.Condition()
         self._subscriptions: set[TopicSubscription] = set()
@@ -62,6 +72,9 @@ class SharedTopicReader:
         """The error of the last read that has ended; None if it was read to the end."""
         self._retry_error: ClusterError | None = None
         """The last error of the running read after which it tried again."""
+        self._failure: Exception | None = None
+        """An error that no cluster caused: records may be missing, so nothing is read any more."""
+        self._partitions_checked_at = 0.0
         self._is_closed = False
         router.on_retry = self._on_retry
 
@@ -101,14 +114,17 @@ class SharedTopicReader:
             wanted = self._begun + 1
             self._requested = max(self._requested, wanted)
             self._condition.notify_all()
-        self._await_end(wanted, subscription.router)
+        self._await_end(wanted, subscription)
         with self._condition:
+            if subscription not in self._subscriptions:
+                raise CallCancelled(subscription.router.cluster)
             if self._error is not None:
                 raise self._error.with_traceback(None)
             return subscription.take_unread()
 
-    def _await_end(self, wanted: int, router: Router) -> None:
+    def _await_end(self, wanted: int, subscription: TopicSubscription) -> None:
         """Wait for the end of a read; tell the store's router of errors that are tried again."""
+        router = subscription.router
         reported: ClusterError | None = None
         while True:
             with self._condition:
@@ -116,7 +132,8 @@ class SharedTopicReader:
                     return
                 self._condition.wait(CANCEL_CHECK_S)
                 retry_error = self._retry_error
-            if router.cancel_signal.is_set():
+                is_closed = subscription not in self._subscriptions
+            if is_closed or router.cancel_signal.is_set():
                 raise CallCancelled(router.cluster)
             if retry_error is not None and retry_error is not reported:
                 reported = retry_error
@@ -131,7 +148,10 @@ class SharedTopicReader:
                 self._error, self._retry_error = error, None
                 self._ended = self._begun
                 self._condition.notify_all()
+        self._reader = None
+        self._forget_newest()
         self._router.close()
+        self._on_end(self)
 
     def _await_request(self) -> bool:
         """Wait until a read is needed; return False if there is no subscription any more."""
@@ -146,24 +166,50 @@ class SharedTopicReader:
             return not self._is_closed
 
     def _read(self) -> Exception | None:
+        if self._failure is not None:
+            return self._failure
         try:
-            if self._reader is None:
-                self._reader = TopicReader(self._router, self._topic)
-            else:
-                self._reader.move_end()
-            before = self._reader.positions()
-            for record in self._reader.read_to_end():
+            for record in self._open_reader().read_to_end():
                 self._deliver(record)
         except ClusterError as error:
             return error
         except Exception as error:  # the calls that wait raise it
             log.exception("Reading %s has failed", self._topic)
+            self._failure = error
+            self._forget_newest()
             return error
-        after = self._reader.positions()
-        if any(after[number] < position for number, position in before.items()):
-            with self._condition:
-                self._newest = None  # the topic was created again: some of them are gone
         return None
+
+    def _forget_newest(self) -> None:
+        """Accept no further subscription."""
+        with self._condition:
+            self._newest = None
+
+    def _open_reader(self) -> TopicReader:
+        """Return the reader with the present ends. Raises ClusterUnavailable if it begins again.
+
+        It does if the topic has other partitions than before, or was truncated or created again.
+        All subscriptions then get all records again.
+        """
+        if self._reader is None:
+            self._reader = TopicReader(self._router, self._topic)
+            self._partitions_checked_at = time.monotonic()
+            return self._reader
+        if time.monotonic() - self._partitions_checked_at >= PARTITIONS_CHECK_S:
+            self._router.refresh([self._topic])
+            self._partitions_checked_at = time.monotonic()
+        self._reader.move_end()
+        positions = self._reader.positions()
+        numbers = {p.partition for p in topic_partitions(self._router, self._topic)}
+        ends = self._reader.end_offsets
+        if numbers == positions.keys() and all(ends[n] >= at for n, at in positions.items()):
+            return self._reader
+        self._reader = None
+        self._forget_newest()
+        raise ClusterUnavailable(
+            self._router.cluster,
+            f"{self._topic} was changed, truncated or created again; it is read from its beginning",
+        )
 
     def _deliver(self, record: ConsumedRecord) -> None:
         key = record.record.key
@@ -251,11 +297,17 @@ class SharedTopicReaders:
             shared = self._readers.get(key)
             subscription = shared.subscribe(router, is_wanted, collapse) if shared else None
             if subscription is None:
-                shared = self._readers[key] = SharedTopicReader(create_router(), topic)
+                shared = SharedTopicReader(create_router(), topic, partial(self._remove, key))
                 subscription = shared.subscribe(router, is_wanted, collapse)
                 shared.start()
+                self._readers[key] = shared
             assert subscription is not None, "a new reader accepts subscriptions"
             return subscription
+
+    def _remove(self, key: Hashable, ended: SharedTopicReader) -> None:
+        with self._lock:
+            if self._readers.get(key) is ended:
+                del self._readers[key]
 
 
 PROCESS_READERS = SharedTopicReaders()

@@ -1,10 +1,10 @@
-"""The class data sharing (CDS) archive of a Kafka version: brokers start in half the time with it.
+"""The class data sharing (CDS) archive of Kafka: brokers and tools start in half the time with it.
 
     <cache>/class-archives/kafka-4.3.1-0123456789ab.jsa
 
 The JVM maps archived classes into memory instead of unpacking, parsing and verifying them. An
 archive is valid for exactly these jars and this Java. So its name has a hash of both, and another
-Java or other jars find none. Without an archive brokers start all the same.
+Java or other jars find none. Without an archive brokers and tools start all the same.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from pathlib import Path
 from sparkmirror.java.java_runtime import JavaRuntime
 
 _HASH_DIGITS = 12
+_CONTENTS = "2"
+"""Part of the hash. Raise it when the builder loads other classes: caches keep the old archive."""
 
 
 def archive_file(cache: Path, version: str, java: JavaRuntime, jars: Path) -> Path:
     """Return where the archive for these jars and this Java is, or would be."""
-    facts = [str(java.path.resolve()), java.version, str(jars)]
+    facts = [_CONTENTS, str(java.path.resolve()), java.version, str(jars)]
     for jar in sorted(jars.glob("*.jar")):
         status = jar.stat()
         facts.append(f"{jar.name} {status.st_size} {status.st_mtime_ns}")

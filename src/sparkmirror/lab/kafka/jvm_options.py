@@ -38,13 +38,18 @@ class JvmOptions:
         variables = (environ.get("KAFKA_HEAP_OPTS", ""), environ.get("KAFKA_OPTS", ""))
         return cls(extra_options=tuple(opt for value in variables for opt in shlex.split(value)))
 
-    def command(self, java: Path, jars: Path, version: str, main: str) -> list[str]:
-        """Return the command that runs a main class; append the program's arguments to it."""
+    def command(
+        self, java: Path, jars: Path, version: str, main: str, archive: tuple[str, ...] = ()
+    ) -> list[str]:
+        """Return the command that runs a main class; append the program's arguments to it.
+
+        `archive` are the options of a class archive, which only a fast start uses.
+        """
         return [
             str(java),
             f"-Xmx{self.heap_mb}m",
             "-Xshare:auto",
-            *(FAST_START_OPTIONS if self.fast_start else ()),
+            *((*FAST_START_OPTIONS, *archive) if self.fast_start else ()),
             *log4j_options(version, self.log_level),
             *self.extra_options,
             *("-cp", str(jars / "*"), main),

@@ -15,8 +15,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from sparkmirror.directories import cache_directory
 from sparkmirror.errors import LabError
 from sparkmirror.java.java_runtime import JavaRuntime, find_java
+from sparkmirror.lab.kafka.class_archive import archive_file, archive_options
 from sparkmirror.lab.kafka.jar_cache import DEFAULT_VERSION, JarCache
 from sparkmirror.lab.kafka.jvm_options import JvmOptions
 from sparkmirror.lab.kafka.kafka_tool_table import KafkaTool, find_tool
@@ -44,8 +46,10 @@ class KafkaToolRunner:
         tool = find_tool(name)
         directory = self._jars.ensure(self.version)
         main = find_main_class(tool, directory, self.version)
-        self._java = self._java or find_java()
-        return [*self._jvm.command(self._java.path, directory, self.version, main), *arguments]
+        java = self._java = self._java or find_java()
+        archive = archive_file(cache_directory(os.environ), self.version, java, directory)
+        options = archive_options(archive)
+        return [*self._jvm.command(java.path, directory, self.version, main, options), *arguments]
 
     def exec_tool(self, name: str, arguments: Sequence[str]) -> NoReturn:
         """Replace this process by the tool (execv). Streams, signals and exit code are the tool's.

@@ -38,10 +38,10 @@ def connector_routes(herder: Herder) -> tuple[Route, ...]:
         Route(method="PUT", path=f"{one}/resume", handler=handlers.resume),
         Route(method="PUT", path=f"{one}/stop", handler=handlers.stop),
         Route(method="POST", path=f"{one}/restart", handler=handlers.restart),
-        read(f"{one}/tasks", handlers.tasks),
+        Route(method="GET", path=f"{one}/tasks", handler=handlers.tasks),
         read(f"{one}/tasks/{{task}}/status", handlers.task_status),
         Route(method="POST", path=f"{one}/tasks/{{task}}/restart", handler=handlers.restart_task),
-        read(f"{one}/topics", handlers.topics),
+        Route(method="GET", path=f"{one}/topics", handler=handlers.topics),
         Route(method="PUT", path=f"{one}/topics/reset", handler=handlers.reset_topics),
         Route(method="GET", path=f"{one}/offsets", handler=handlers.offsets),
         Route(
@@ -56,7 +56,7 @@ class _ConnectorHandlers:
         self._herder = herder
 
     def is_immediate(self, call: Call) -> bool:
-        """Whether a read waits for nothing and is short: not one of all connectors at once."""
+        """Whether a read waits for nothing and is short: none of all connectors at once."""
         return "expand" not in call.query and self._herder.reads_from_memory()
 
     def list(self, call: Call) -> Reply:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from sparkmirror.backoff import seconds_left
+from sparkmirror.errors import ClusterError
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.routing import (
@@ -170,10 +171,16 @@ def describe_transactions(
     """Describe transactional ids as `describe_transaction` does, with a request per coordinator."""
     deadline = router.deadline_after(timeout_s)
     by_address: dict[Address, list[str]] = {}
-    for transactional_id in transactional_ids:
-        address = router.find_address(_coordinator(transactional_id), deadline)
-        by_address.setdefault(address, []).append(transactional_id)
     found: dict[str, TransactionDescription | None] = {}
+    for transactional_id in transactional_ids:
+        try:
+            address = router.find_address(_coordinator(transactional_id), deadline)
+        except ClusterError:
+            found[transactional_id] = describe_transaction(
+                router, transactional_id, timeout_s=seconds_left(deadline)
+            )
+        else:
+            by_address.setdefault(address, []).append(transactional_id)
     for ids in by_address.values():
         answer = router.call(
             DESCRIBE_TRANSACTIONS,

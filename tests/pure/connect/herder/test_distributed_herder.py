@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
+from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
 
+from sparkmirror.connect import start_turns
 from sparkmirror.connect.herder.herder import ConnectorOffset
 from sparkmirror.connect.runtime import worker_connectors
 from sparkmirror.connect.runtime.status import task_status_writer
+from sparkmirror.connect.start_turns import MAX_TURNS, WORKER_TURNS
 from sparkmirror.errors import (
     AlreadyExists,
     BadRequest,
@@ -320,15 +324,14 @@ def test_a_status_that_another_worker_writes_late_is_corrected_for_an_own_task_o
         harness.herder.create_connector("c", named_config("c", SOURCE_CONFIG), None)
         harness.herder.put_task_configs("c", [SOURCE_CONFIG, SOURCE_CONFIG])
         poll_until(lambda: task_state(harness, 1) == ("RUNNING", WORKER_ID), "the own task")
-        for task in (0, 1):
-            late = ConnectStatus(
-                connector="c",
-                task=task,
-                state=LifecycleState.UNASSIGNED,
-                worker_id="cut-off:8083",
-                generation=0,
-            )
-            harness.status_log.append([late.encode()])
+        late = ConnectStatus(
+            connector="c",
+            task=1,
+            state=LifecycleState.UNASSIGNED,
+            worker_id="cut-off:8083",
+            generation=0,
+        )
+        harness.status_log.append([replace(late, task=0).encode(), late.encode()])
         poll_until(lambda: task_state(harness, 1) == ("RUNNING", WORKER_ID), "the correction")
         written = [change for change in map(decode_status_record, harness.status_log.records)
                    if isinstance(change, ConnectStatus) and change.task == 1]  # fmt: skip
@@ -337,6 +340,28 @@ def test_a_status_that_another_worker_writes_late_is_corrected_for_an_own_task_o
             (LifecycleState.RUNNING, WORKER_ID),
         ]
         assert task_state(harness, 0) == ("UNASSIGNED", "cut-off:8083")
+        newer = replace(late, worker_id="newer:8083", generation=99)
+        harness.status_log.append([newer.encode()])
+        time.sleep(0.2)
+        assert task_state(harness, 1) == ("UNASSIGNED", "newer:8083"), "that is a newer owner"
+
+
+def test_tasks_that_wait_for_their_turn_do_not_start_after_another_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(start_turns, "MAX_TURN_S", 60.0)
+    with running_herder() as harness, ExitStack() as taken:
+        for _ in range(MAX_TURNS):
+            taken.enter_context(WORKER_TURNS.turn())
+        harness.herder.create_connector("c", named_config("c", SOURCE_CONFIG), None)
+        poll_until(lambda: len(harness.herder.task_configs("c")) == 2, "the task configs")
+        harness.herder.stop_connector("c")
+        harness.wait_for_states("c", "STOPPED")
+        taken.close()
+        harness.herder.delete_connector("c")
+        harness.wait_for_states("c")
+        assert "start tasks c" not in harness.probe.calls
+        running(harness)
 
 
 def task_state(harness: HerderHarness, task: int) -> tuple[str, str]:

@@ -185,6 +185,7 @@ def test_a_task_wakes_when_a_throttle_ends_within_its_turn(loop: EventLoop) -> N
     with led_broker() as broker:
         task = IdleTask(loop, broker.address)
         wait_until(task.is_connected, "the leader")
+        wait_until(partial(sends_nothing, task, broker), "an idle task to send nothing")
         connection = task.cluster.connection(1)
         assert connection is not None
         began = time.monotonic()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -158,10 +159,7 @@ def test_an_error_reaches_every_call_of_the_read_and_no_record_is_lost(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with running_ledgers() as (_, ledgers):
-        first, second = ledgers.open("c"), ledgers.open("c")
-        first.load()
-        second.load()
-        first.save({PARTITION: entry_at(1)})
+        first, second = open_pair_with_news(ledgers)
         with monkeypatch.context() as patch:
             patch.setattr(TopicReader, "move_end", raise_unavailable)
             for ledger in (first, second):
@@ -170,8 +168,70 @@ def test_an_error_reaches_every_call_of_the_read_and_no_record_is_lost(
         assert second.changes() == first.changes() == [LedgerChange(PARTITION, entry_at(1))]
 
 
+def open_pair_with_news(ledgers: Ledgers) -> tuple[OffsetsTopicLedger, OffsetsTopicLedger]:
+    """Open two ledgers of one connector that have not read its last entry yet."""
+    first, second = ledgers.open("c"), ledgers.open("c")
+    first.load()
+    second.load()
+    first.save({PARTITION: entry_at(1)})
+    return first, second
+
+
 def raise_unavailable(_reader: object) -> None:
     raise ClusterUnavailable("A", "no leader")
+
+
+def test_after_a_bug_nothing_is_read_until_the_store_loads_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The reader may have skipped records, and a claim among them."""
+    with running_ledgers() as (_, ledgers):
+        first, second = open_pair_with_news(ledgers)
+        with monkeypatch.context() as patch:
+            patch.setattr(TopicSubscription, "offer", raise_bug)
+            with pytest.raises(MemoryError, match="bug"):
+                first.changes()
+        for ledger in (first, second):
+            with pytest.raises(MemoryError, match="bug"):
+                ledger.changes()
+        assert second.load() == {PARTITION: entry_at(1)}
+        assert second.changes() == []
+
+
+def raise_bug(*_: object) -> None:
+    raise MemoryError("bug")
+
+
+def test_a_call_that_waits_ends_when_its_store_is_closed() -> None:
+    with running_ledgers() as (cluster, ledgers), ThreadPoolExecutor(2) as pool:
+        closed, other = ledgers.open("c"), ledgers.open("d")
+        closed.load()
+        other.load()
+        with cluster.paused():
+            waiting, ended = pool.submit(other.changes), pool.submit(closed.changes)
+            time.sleep(0.2)
+            closed.close()
+            with pytest.raises(CallCancelled):
+                ended.result(timeout=10)
+        assert waiting.result() == []
+
+
+def test_a_topic_with_more_partitions_is_read_from_its_beginning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(shared_topic_reader, "PARTITIONS_CHECK_S", 0.0)
+    with running_ledgers() as (cluster, ledgers):
+        ledger = ledgers.open("c")
+        ledger.load()
+        many = [TopicPartition("orders", number) for number in range(20)]
+        cluster.add_partitions(7)
+        other = ledgers.open("c")
+        other.save(dict.fromkeys(many, entry_at(1)))
+        with pytest.raises(ClusterUnavailable, match="read from its beginning"):
+            ledger.changes()
+        found = {change.partition for change in ledger.changes()}
+        assert found == set(many)
+        assert other.load() == dict.fromkeys(many, entry_at(1))
 
 
 def test_other_logins_read_alone() -> None:
@@ -235,4 +295,6 @@ def test_of_consecutive_entries_of_one_conductor_the_last_is_kept() -> None:
         mine(8, topic="x"), mine(9),
     ]  # fmt: skip
     assert [one.offset for one in collapse_unread(records)] == [1, 4, 5, 7, 8, 9]
+    broken = mine(10)._replace(record=RecordBytes(mine(10).record.key, b"{"))
+    assert collapse_unread([mine(9), broken]) == [mine(9), broken], "it replaces none"
     assert collapse_unread([]) == []

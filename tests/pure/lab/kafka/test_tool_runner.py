@@ -46,6 +46,17 @@ def test_command_without_fast_start_has_no_tiered_options() -> None:
     assert not any("Tiered" in word for word in command)
 
 
+def test_only_a_fast_start_uses_a_class_archive_and_other_options_may_override_it() -> None:
+    archive = ("-XX:SharedArchiveFile=a.jsa",)
+
+    def words(jvm: JvmOptions) -> list[str]:
+        return jvm.command(Path("java"), Path("/jars"), "4.3.1", "a.Main", archive)
+
+    fast = words(JvmOptions(extra_options=("-Dlast",)))
+    assert fast.index(*archive) < fast.index("-Dlast")
+    assert archive[0] not in words(JvmOptions(fast_start=False))
+
+
 @pytest.mark.parametrize(
     ("version", "key"),
     [("4.0.0", "-Dlog4j2.configurationFile="), ("3.9.2", "-Dlog4j.configuration=file:")],

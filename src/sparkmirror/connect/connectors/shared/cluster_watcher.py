@@ -48,6 +48,7 @@ FIRST_ANSWER_TIMEOUT_S = 4.0
 """How long `start` waits for the first refresh or the first problem."""
 SLOW_REFRESH_S = 2.0
 """After this time a refresh reports why its calls are tried again."""
+WAITS_FOR_TURN = "waiting for its turn: other connectors and tasks of this worker start first"
 STOP_TIMEOUT_S = 1.0
 JOB_RETRY_S = 1.0
 """When a job is tried again that waits for a cluster."""
@@ -107,6 +108,7 @@ class ClusterWatcher:
         self._has_first_result = threading.Event()
         self._is_starting = True
         self._waits_for_turn = False
+        self._has_tried = False
         self._has_refreshed = False
         self._failure: ClusterError | None = None
         self._is_connected = False
@@ -158,10 +160,9 @@ class ClusterWatcher:
         while not self._has_first_result.wait(_CANCEL_CHECK_S):
             if self._context.is_cancelled():
                 break
-            if self._waits_for_turn:
-                deadline = time.monotonic() + FIRST_ANSWER_TIMEOUT_S
             if time.monotonic() > deadline:
-                self._problems.update({_REFRESH: self._no_answer_yet})
+                text = WAITS_FOR_TURN if self._waits_for_turn else self._no_answer_yet
+                self._problems.update({_REFRESH: text})
                 break
         self._is_starting = False
         if self._failure is not None:
@@ -184,7 +185,7 @@ class ClusterWatcher:
             return REFRESH_CHECK_S
         cpu_began_s = time.thread_time()
         try:
-            took_s = self._check_and_refresh() if self._has_refreshed else self._refresh_first()
+            took_s = self._check_and_refresh() if self._has_tried else self._refresh_first()
         except CallCancelled:
             return REFRESH_CHECK_S
         except ClusterError as error:
@@ -203,7 +204,7 @@ class ClusterWatcher:
     def _refresh_first(self) -> float:
         self._waits_for_turn = True
         with WORKER_TURNS.turn():
-            self._waits_for_turn = False
+            self._waits_for_turn, self._has_tried = False, True
             return self._check_and_refresh()
 
     def _check_and_refresh(self) -> float:

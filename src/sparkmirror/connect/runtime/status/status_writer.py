@@ -104,11 +104,15 @@ class StatusWriter:
         """Write the statuses of own connectors and tasks again that another worker overwrote.
 
         A worker that was cut off may write late that a task has stopped, when that task runs on
-        another worker already.
+        another worker already. A status of a later generation is that of a newer owner.
         """
         for (name, task), written in list(self._written.items()):
             stored = self._find_stored(name, task)
-            is_foreign = stored is not None and stored.worker_id != written.worker_id
+            is_foreign = (
+                stored is not None
+                and stored.worker_id != written.worker_id
+                and stored.generation <= self._worker_generation.number
+            )
             if is_foreign and is_own(name, task):
                 self._put(name, task, written.state, written.trace, written.version)
 

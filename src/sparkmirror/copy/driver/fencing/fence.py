@@ -337,7 +337,8 @@ class PartitionFencer:
         left = set(fence_ids)
         while left:
             states = describe_transactions(self._router, left)
-            left = {fence_id for fence_id, one in states.items() if one and not one.is_complete}
+            ended = {fence_id for fence_id, one in states.items() if not one or one.is_complete}
+            left -= ended
             if left and time.monotonic() > deadline:
                 raise ClusterTimeout(
                     self._router.client.cluster,

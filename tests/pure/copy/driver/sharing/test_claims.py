@@ -28,6 +28,8 @@ class FailingLedger(InMemoryLedger):
 
     stores_and_fails = False
     cannot_be_read = False
+    is_behind = False
+    """Whether reads bring nothing, as those of a broker that no longer leads the partition."""
 
     def save(self, entries: Mapping[TopicPartition, LedgerEntry]) -> None:
         super().save(entries)
@@ -37,7 +39,7 @@ class FailingLedger(InMemoryLedger):
     def changes(self) -> list[LedgerChange]:
         if self.cannot_be_read:
             raise ClusterUnavailable("A", "no leader")
-        return super().changes()
+        return [] if self.is_behind else super().changes()
 
 
 class Worker:
@@ -82,6 +84,17 @@ def test_of_two_conductors_that_read_the_same_entry_the_first_one_wins(
     entry = second.cache.entries[SOURCE]
     assert entry.extension
     assert entry.extension.conductor == "a", "it continues with the entry of the winner"
+
+
+def test_a_claim_that_is_not_read_back_is_not_won(workers: tuple[Worker, Worker]) -> None:
+    """A broker that was the leader may not have it: what precedes the claim is unknown."""
+    first, _ = workers
+    first.continue_entry()
+    first.ledger.is_behind = True
+    assert not first.claims()
+    first.ledger.is_behind = False
+    first.continue_entry()
+    assert first.claims()
 
 
 def test_a_conductor_keeps_what_another_one_claims_in_vain(
