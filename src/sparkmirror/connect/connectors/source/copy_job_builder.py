@@ -28,6 +28,10 @@ from sparkmirror.config.tables.source_framework import SOURCE_ONLY
 from sparkmirror.connect.connectors.shared.typed_config import TypedConfig
 from sparkmirror.connect.connectors.shared.worker_client_config import WorkerClientConfig
 from sparkmirror.connect.connectors.source.source_config import MirrorSourceConfig
+from sparkmirror.connect.connectors.source.transform_settings import (
+    default_zone_name,
+    transform_settings,
+)
 from sparkmirror.connect.task_group import TaskPlan
 from sparkmirror.copy.delivery import (
     DEFAULT_TRANSACTION_TIMEOUT_S,
@@ -61,7 +65,6 @@ E = TypeVar("E", bound=enum.StrEnum)
 
 _MAX_FLUSH_S = 10.0
 _RESET: Final = "auto.offset.reset"
-_TRANSFORMS: Final = "transforms"
 _INTERVAL: Final = "transaction.boundary.interval.ms"
 _BY_DURATION = "by_duration:"
 _DURATION = re.compile(
@@ -72,7 +75,7 @@ _SECONDS = {"days": 86_400, "hours": 3_600, "minutes": 60, "seconds": 1}
 
 def build_job(plan: TaskPlan, worker: WorkerClientConfig) -> CopyJob:
     """Return the job for the engine. Raises ConfigError for invalid values."""
-    _reject_transforms(plan.config)
+    transforms = transform_settings(plan.config)
     config = MirrorSourceConfig.parse(plan.config)
     originals, shared = plan.config, config.shared
     tasks = {number: assigned_partitions(task) for number, task in plan.tasks.items()}
@@ -98,6 +101,8 @@ def build_job(plan: TaskPlan, worker: WorkerClientConfig) -> CopyJob:
             read_committed=consumer.get("isolation.level") != "read_uncommitted",
             rack=consumer.get("client.rack", ""),
             bytes_per_s=rate_per_task(_bytes_per_s(originals), plan.task_count),
+            transforms=transforms,
+            transforms_zone=default_zone_name() if transforms else "UTC",
         ),
         offsets_topic=worker.offsets_topic(originals),
         offsets_client=worker.offsets_client_properties(originals),
@@ -160,17 +165,6 @@ def _syncs(config: MirrorSourceConfig) -> OffsetSyncsTopic | None:
         ),
         offset_lag_max=config.offset_lag_max,
     )
-
-
-def _reject_transforms(config: Mapping[str, str]) -> None:
-    """Raise ConfigError if transforms are configured: records are copied unchanged."""
-    named = config.get(_TRANSFORMS, "").strip()
-    if named:
-        raise ConfigError.of(
-            _TRANSFORMS,
-            f"{_TRANSFORMS} {named} cannot be run yet: records are copied unchanged; remove"
-            f" {_TRANSFORMS} from the config to copy them",
-        )
 
 
 def _choice(config: Mapping[str, str], key: str, choices: type[E], default: E) -> E:
