@@ -32,6 +32,9 @@ MASK_PRICE: Mapping[str, str] = {
 }
 """Replaces the number `price` of JSON values by 0. Values that are no objects fail."""
 
+DROP_AND_MASK: Mapping[str, str] = {**DROP_MARKED, **MASK_PRICE, "transforms": "drop,strip,mask"}
+"""Does both, for the records of `batch_writer.priced_records`."""
+
 
 def transformed_records(
     transforms: Mapping[str, str], records: Iterable[Record], topic: str = "source.orders"
