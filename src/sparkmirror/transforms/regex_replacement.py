@@ -11,12 +11,21 @@ _GROUP_NAME: Final = re.compile("[a-zA-Z][a-zA-Z0-9]*")
 
 
 def expand_replacement(match: re.Match[str], replacement: str) -> str:
-    """The replacement with the groups of a match in it.
+    """The replacement with the groups of a match in it. A group that took no part is empty.
 
-    A group that took no part is empty. Raises IllegalArgumentException for a malformed text, and
-    IndexOutOfBoundsException for a group that the pattern does not have.
+    Raises as `parse_replacement`.
     """
-    result = ""
+    parts = parse_replacement(match.re, replacement)
+    return "".join(part if isinstance(part, str) else match[part] or "" for part in parts)
+
+
+def parse_replacement(pattern: re.Pattern[str], replacement: str) -> list[str | int]:
+    """The texts and the numbers of groups that a replacement consists of.
+
+    Raises IllegalArgumentException for a malformed text, and IndexOutOfBoundsException for a group
+    that the pattern does not have.
+    """
+    result: list[str | int] = []
     position = 0
     while position < len(replacement):
         char = replacement[position]
@@ -24,13 +33,13 @@ def expand_replacement(match: re.Match[str], replacement: str) -> str:
         if char == "\\":
             if position == len(replacement):
                 raise illegal_argument("character to be escaped is missing")
-            result += replacement[position]
+            result.append(replacement[position])
             position += 1
         elif char == "$":
-            group, position = _group(match.re, replacement, position)
-            result += match[group] or ""
+            group, position = _group(pattern, replacement, position)
+            result.append(group)
         else:
-            result += char
+            result.append(char)
     return result
 
 

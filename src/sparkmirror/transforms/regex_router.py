@@ -7,7 +7,7 @@ from typing import Final
 
 from sparkmirror.javaregex.pattern import compile_java_pattern
 from sparkmirror.transforms.record import ConnectRecord
-from sparkmirror.transforms.regex_replacement import expand_replacement
+from sparkmirror.transforms.regex_replacement import expand_replacement, parse_replacement
 from sparkmirror.transforms.transformation import RecordPart
 
 _MAX_TOPICS: Final = 10_000
@@ -26,6 +26,10 @@ class RegexRouter:
         self.replacement = replacement
         self._pattern = compile_java_pattern(regex)
         self._cached_route = lru_cache(_MAX_TOPICS)(self.route)
+
+    def check_replacement(self) -> None:
+        """Raise the TransformError with which every record of a matching topic would fail."""
+        parse_replacement(self._pattern, self.replacement)
 
     def apply(self, record: ConnectRecord) -> ConnectRecord:
         """The record, routed."""

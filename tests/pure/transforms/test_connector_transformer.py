@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from sparkmirror.config.tables.transform_additions import RECORD_FORMATS, format_key
 from sparkmirror.errors import ConfigError, TransformError
 from sparkmirror.transforms.configuration.connector_transformer import connector_transformer
-from sparkmirror.transforms.converters.formats import FORMAT_NAMES, format_key
 from sparkmirror.transforms.data.java_environment import JavaEnvironment
 from sparkmirror.transforms.record import KafkaRecord
 from sparkmirror.transforms.record_transformer import (
@@ -146,7 +146,7 @@ def test_an_unknown_format_is_a_fault_of_its_key() -> None:
     with pytest.raises(ConfigError) as caught:
         connector_transformer({format_key("value"): "avro", format_key("key"): "xml"}, ENVIRONMENT)
     assert [fault.key for fault in caught.value.faults] == [format_key("key"), format_key("value")]
-    assert all(", ".join(FORMAT_NAMES) in fault.message for fault in caught.value.faults)
+    assert all(", ".join(RECORD_FORMATS) in fault.message for fault in caught.value.faults)
 
 
 def test_all_faults_of_a_config_are_reported() -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from sparkmirror.config.tables.transform_additions import format_key
 from sparkmirror.transforms.configuration.connector_transformer import connector_transformer
-from sparkmirror.transforms.converters.formats import format_key
 from sparkmirror.transforms.data.java_environment import JavaEnvironment
 from sparkmirror.transforms.record import KafkaRecord
 from sparkmirror.transforms.record_transformer import FailedRecord, Outcome

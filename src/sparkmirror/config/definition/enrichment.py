@@ -117,6 +117,22 @@ def enrich(props: Props, classes: ClassResolver) -> ConfigDef:
     return SOURCE_CONNECTOR_FRAMEWORK + ConfigDef(*{key.name: key for key in keys}.values())
 
 
+def undeclared_keys(props: Props, classes: ClassResolver) -> frozenset[str]:
+    """The keys below `transforms.` and `predicates.` that no alias adds: nothing reads them.
+
+    Empty if an alias or a class comes from a placeholder, which may declare any of them.
+    """
+    below = tuple(f"{key}." for key in ALIAS_LIST_KEYS)
+    written = frozenset(key for key in props if key.startswith(below))
+    if not written or any(_has_placeholder(props, key) for key in (*ALIAS_LIST_KEYS, *written)):
+        return frozenset()
+    return written.difference(enrich(props, classes).names)
+
+
+def _has_placeholder(props: Props, key: str) -> bool:
+    return (key in ALIAS_LIST_KEYS or key.endswith(".type")) and "${" in (props.get(key) or "")
+
+
 def predicate_faults(props: Props, values: Mapping[str, ConfigValue]) -> Iterator[ConfigFault]:
     """Yield faults of predicates that are negated without a name, or not declared."""
     known = _aliases(props, "predicates")

@@ -11,7 +11,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from sparkmirror.config.definition.value_types import Props
-from sparkmirror.errors import ConfigError, ConfigFault
+from sparkmirror.config.tables.transform_additions import (
+    BYTES_FORMAT,
+    TRANSFORM_ADDITIONS,
+    format_key,
+)
 from sparkmirror.transforms.converters.byte_array_converter import (
     ByteArrayConverter,
     MirrorHeaderConverter,
@@ -30,7 +34,6 @@ _FORMATS: Final[dict[str, Callable[[JavaEnvironment], Converter]]] = {
     "json-with-schema": lambda _: SchemaJsonConverter(),
     "string": lambda environment: StringConverter(environment.zone),
 }
-FORMAT_NAMES: Final = tuple(_FORMATS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,33 +51,16 @@ MIRROR_BYTES: Final = RecordConverters(
 """What MirrorSourceTask makes of the records that it reads, and ByteArrayConverter writes."""
 
 
-def format_key(part: str) -> str:
-    """The config key of the format of `key`, `value` or `header`."""
-    return f"sparkmirror.transform.{part}.format"
-
-
 def record_converters(props: Props, environment: JavaEnvironment) -> RecordConverters:
     """The converters that a connector's config names. Raises ConfigError for other names."""
-    faults: list[ConfigFault] = []
+    formats = TRANSFORM_ADDITIONS.parse(props)
     chosen: dict[str, Converter] = {
         "key": MIRROR_BYTES.key,
         "value": MIRROR_BYTES.value,
         "header": MIRROR_BYTES.header,
     }
     for part in chosen:
-        name = props.get(format_key(part))
-        if name is None:
-            continue
-        if name in _FORMATS:
-            chosen[part] = _FORMATS[name](environment)
-        else:
-            faults.append(
-                ConfigFault(
-                    format_key(part),
-                    f"Invalid value {name} for configuration {format_key(part)}: String must be "
-                    f"one of: {', '.join(FORMAT_NAMES)}",
-                )
-            )
-    if faults:
-        raise ConfigError(faults)
+        name = formats[format_key(part)]
+        if name != BYTES_FORMAT:
+            chosen[part] = _FORMATS[str(name)](environment)
     return RecordConverters(**chosen)

@@ -19,6 +19,7 @@ from sparkmirror.config.definition.java_classes import (
 )
 from sparkmirror.config.files.flow_config_precedence import ALL_CONNECTOR_NAMES
 from sparkmirror.config.plugin_module_allowlist import PluginModuleAllowlist
+from sparkmirror.errors import ConfigFault
 
 WORKER = WorkerCapabilities()
 NEVER_CLOSED = "has a character class never closed at position"
@@ -160,6 +161,51 @@ def test_aliases_may_add_the_same_key() -> None:
         transforms_t_target_type="Filter",
     )
     assert errors(props) == {}
+
+
+FORMAT = "sparkmirror.transform.value.format"
+DEAD_LETTERS = "sparkmirror.errors.deadletterqueue.topic.name"
+
+
+def test_our_own_keys_are_in_the_answer_only_with_a_fault() -> None:
+    valid = {**config(SOURCE_CONNECTOR), FORMAT: "json", "sparkmirror.on.loss": "skip"}
+    found = validate_connector_config(valid, WORKER)
+    assert not [one for one in found.configs if one.value.name.startswith("sparkmirror.")]
+    assert errors(valid | {FORMAT: "avro", "sparkmirror.on.loss": "x"}) == {
+        "sparkmirror.on.loss": [
+            (
+                "Invalid value x for configuration sparkmirror.on.loss: String must be one of: "
+                "halt, skip, restart"
+            )
+        ],
+        FORMAT: [
+            (
+                f"Invalid value avro for configuration {FORMAT}: String must be one of: bytes, "
+                "json, json-with-schema, string"
+            )
+        ],
+    }
+
+
+def test_connectors_that_copy_nothing_do_not_read_our_own_keys() -> None:
+    assert errors({**config(CHECKPOINT_CONNECTOR), FORMAT: "avro"}) == {}
+
+
+def test_dead_letters_need_errors_that_are_tolerated() -> None:
+    asked = {**config(SOURCE_CONNECTOR), DEAD_LETTERS: "dead"}
+    assert "needs errors.tolerance=all" in errors(asked)[DEAD_LETTERS][0]
+    assert errors(asked | {"errors.tolerance": " all "}) == {}
+    assert errors(asked | {DEAD_LETTERS: " "}) == {}
+
+
+def test_transformations_that_a_worker_cannot_run_are_faults_of_source_connectors() -> None:
+    worker = WorkerCapabilities(
+        transformation_faults=lambda _: [ConfigFault("transforms.x.type", "cannot be run")]
+    )
+    own = {"transforms": "x", "transforms_x_type": "Filter"}
+    found = errors(config(SOURCE_CONNECTOR, **own), worker)
+    assert found == {"transforms.x.type": ["cannot be run"]}
+    assert errors(config(CHECKPOINT_CONNECTOR, **own), worker) == {}
 
 
 def test_a_version_of_a_transformation_must_exist() -> None:

@@ -1,7 +1,4 @@
-"""A catalogue only: the keys of Connect's transformations of fields, by class name.
-
-No transformation runs here. The REST API lists these keys and validates them, as Connect does.
-"""
+"""The keys of Connect's transformations of fields, by class name."""
 
 from __future__ import annotations
 

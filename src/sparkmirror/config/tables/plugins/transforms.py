@@ -1,7 +1,7 @@
-"""A catalogue only: the keys of Connect's transformations and predicates, by class name.
+"""The keys of Connect's transformations and predicates, by class name.
 
-No transformation runs here. The REST API lists these keys and validates them, as Connect does; a
-source connector with `transforms` fails. Transformations of fields are in `field_transforms`.
+The package `transforms` has the classes themselves. Transformations of fields are in
+`field_transforms`.
 """
 
 from __future__ import annotations
