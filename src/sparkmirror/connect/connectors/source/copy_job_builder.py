@@ -13,7 +13,7 @@ import enum
 import logging
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final, TypeVar
 
@@ -25,6 +25,7 @@ from sparkmirror.config.client_configs import (
     offset_syncs_client_config,
 )
 from sparkmirror.config.tables.source_framework import SOURCE_ONLY
+from sparkmirror.connect.connectors.shared.mirror_connector_config import MirrorConnectorConfig
 from sparkmirror.connect.connectors.shared.typed_config import TypedConfig
 from sparkmirror.connect.connectors.shared.worker_client_config import WorkerClientConfig
 from sparkmirror.connect.connectors.source.source_config import MirrorSourceConfig
@@ -50,6 +51,7 @@ from sparkmirror.copy.job import (
 from sparkmirror.copy.producer_limits import ProducerLimits
 from sparkmirror.copy.settings import CopySettings, rate_per_task
 from sparkmirror.errors import ConfigError
+from sparkmirror.mirror.topics.routed_policy import unrouted_policy
 from sparkmirror.mirror.topics.task_assignment import assigned_partitions
 
 log = logging.getLogger(__name__)
@@ -109,6 +111,7 @@ def build_job(plan: TaskPlan, worker: WorkerClientConfig) -> CopyJob:
         remote_topics={
             topic: shared.policy.format_remote_topic(shared.flow.source, topic) for topic in topics
         },
+        policy_topics=_policy_topics(shared, topics),
         tasks=tasks,
         is_shared=True,
         task_count=plan.task_count,
@@ -165,6 +168,19 @@ def _syncs(config: MirrorSourceConfig) -> OffsetSyncsTopic | None:
         ),
         offset_lag_max=config.offset_lag_max,
     )
+
+
+def _policy_topics(shared: MirrorConnectorConfig, topics: Iterable[str]) -> dict[str, str]:
+    """The names of remote topics before a route of the transformations, where it changes them."""
+    named = {
+        topic: unrouted_policy(shared.policy).format_remote_topic(shared.flow.source, topic)
+        for topic in topics
+    }
+    return {
+        topic: name
+        for topic, name in named.items()
+        if name != shared.policy.format_remote_topic(shared.flow.source, topic)
+    }
 
 
 def _choice(config: Mapping[str, str], key: str, choices: type[E], default: E) -> E:

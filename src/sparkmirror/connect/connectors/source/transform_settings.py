@@ -1,7 +1,7 @@
 """What a source connector's config says about transformations, for the tasks that run them.
 
 The chain is compiled here once, so that a fault fails the connector with Java's text and no task
-starts.
+starts. A chain whose stages only name the topic is no work of tasks: they copy batches unopened.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from sparkmirror.errors import ConfigError
-from sparkmirror.transforms.configuration.connector_transformer import connector_transformer
+from sparkmirror.transforms.configuration.connector_transformer import record_transformer
 from sparkmirror.transforms.configuration.transformation_stages import transformation_chain
+from sparkmirror.transforms.configuration.unsupported_transformations import (
+    unsupported_transformations,
+)
 from sparkmirror.transforms.converters.formats import format_key
 from sparkmirror.transforms.data.java_environment import JavaEnvironment
-from sparkmirror.transforms.record_parts import stage_parts
-from sparkmirror.transforms.transformation_chain import TransformationChain
+from sparkmirror.transforms.static_route import without_routing
 
 _TRANSFORMS: Final = "transforms"
 _PREFIXES: Final = ("transforms.", "predicates.")
@@ -44,23 +46,16 @@ def transform_settings(config: Mapping[str, str]) -> Mapping[str, str]:
     """
     if not config.get(_TRANSFORMS, "").strip():
         return {}
+    faults = unsupported_transformations(config)
+    if faults:
+        raise ConfigError(faults)
     environment = JavaEnvironment(now_ms=time.time_ns() // 1_000_000)
-    connector_transformer(config, environment)
-    _reject_routes(transformation_chain(config, environment))
+    record_transformer(config, environment)
+    if not without_routing(transformation_chain(config, environment)).stages:
+        return {}
     return {
         key: value for key, value in config.items() if key in _KEYS or key.startswith(_PREFIXES)
     }
-
-
-def _reject_routes(chain: TransformationChain) -> None:
-    """Raise ConfigError for a stage that gives records another topic."""
-    for stage in chain.stages:
-        if stage_parts(stage).routes:
-            raise ConfigError.of(
-                _TRANSFORMS,
-                f"{_TRANSFORMS}.{stage.alias} gives records another topic, which cannot be run yet;"
-                f" remove {stage.alias} from {_TRANSFORMS}",
-            )
 
 
 def default_zone_name(

@@ -18,7 +18,7 @@ from sparkmirror.copy.settings import CopySettings
 from sparkmirror.copy.task.batch_converter import BatchConverter
 from sparkmirror.copy.task.transform.batch_transform import BatchTransform
 from sparkmirror.copy.task.transform.transforming_converter import TransformingConverter
-from sparkmirror.transforms.configuration.connector_transformer import connector_transformer
+from sparkmirror.transforms.configuration.connector_transformer import record_transformer
 from sparkmirror.transforms.data.java_environment import JavaEnvironment
 from sparkmirror.transforms.record_transformer import RecordTransformer
 from sparkmirror.wire.batch.target_limits import TargetLimits
@@ -41,7 +41,7 @@ class ConverterFactory:
         environment = JavaEnvironment(
             now_ms=time.time_ns() // 1_000_000, zone=_zone(settings.transforms_zone)
         )
-        transformer = connector_transformer(settings.transforms, environment)
+        transformer = record_transformer(settings.transforms, environment)
         return cls(settings.read_committed, settings.chain, transformer)
 
     def new_converter(

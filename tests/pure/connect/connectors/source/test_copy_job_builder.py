@@ -210,6 +210,19 @@ def test_tasks_get_the_transforms_of_the_connector() -> None:
     assert not _job().settings.chain
 
 
+def test_tasks_get_the_name_before_a_route() -> None:
+    route = {
+        "transforms": "route",
+        "transforms.route.type": "org.apache.kafka.connect.transforms.RegexRouter",
+        "transforms.route.regex": r"A\.(o.*)",
+        "transforms.route.replacement": "$1-copy",
+    }
+    job = _job(route)
+    assert not job.settings.transforms, "no record need be opened"
+    assert job.remote_topics == {"orders": "orders-copy", "pay.me": "A.pay.me"}
+    assert job.policy_topics == {"orders": "A.orders"}
+
+
 def test_a_fault_of_the_transforms_is_an_error_of_the_job() -> None:
     with pytest.raises(ConfigError, match="Not a Transformation"):
         _job({"transforms": "rename"})

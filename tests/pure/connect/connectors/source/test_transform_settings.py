@@ -31,13 +31,24 @@ def test_without_transforms_tasks_get_nothing() -> None:
     [
         ({"transforms.mask.type": "Missing"}, "Class Missing could not be found"),
         ({"transforms.mask.fields": ""}, "'fields' must not be empty"),
-        ({"sparkmirror.transform.value.format": "avro"}, "must be one of: json"),
-        ({"transforms": "mask", "transforms.mask.type": f"{_CLASSES}.TimestampRouter"}, "topic"),
+        ({"sparkmirror.transform.value.format": "avro"}, "must be one of: bytes, json"),
+        ({"transforms.mask.type": f"{_CLASSES}.TimestampRouter"}, "different topics"),
     ],
 )
 def test_a_faulty_chain_fails_the_connector(changed: dict[str, str], text: str) -> None:
     with pytest.raises(ConfigError, match=text):
         transform_settings({**MASK_PRICE, **changed})
+
+
+def test_a_chain_that_only_names_the_topic_is_no_work_of_tasks() -> None:
+    route = {
+        "transforms.route.type": f"{_CLASSES}.RegexRouter",
+        "transforms.route.regex": "a",
+        "transforms.route.replacement": "b",
+    }
+    assert transform_settings({"transforms": "route", **route}) == {}
+    both = {**MASK_PRICE, "transforms": "route,mask", **route}
+    assert transform_settings(both) == both
 
 
 def test_what_java_finds_when_a_task_starts_fails_the_connector_too() -> None:
