@@ -290,6 +290,8 @@ class TransformError(MirrorError):
     ) -> None:
         self.java_class = java_class
         self.java_cause = java_cause
+        self.alias = ""
+        """The alias of the transformation that failed, if one did."""
         super().__init__(message)
 
 

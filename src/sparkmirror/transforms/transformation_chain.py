@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from sparkmirror.errors import TransformError
 from sparkmirror.transforms.record import ConnectRecord
 from sparkmirror.transforms.transformation import Predicate, Transformation
 
@@ -37,6 +38,10 @@ class TransformationChain:
         for stage in self.stages:
             if current is None:
                 return None
-            if stage.applies_to(current):
-                current = stage.transformation.apply(current)
+            try:
+                if stage.applies_to(current):
+                    current = stage.transformation.apply(current)
+            except TransformError as error:
+                error.alias = stage.alias
+                raise
         return current

@@ -7,6 +7,7 @@ from sparkmirror.transforms.configuration.transformation_stages import transform
 from sparkmirror.transforms.converters.formats import record_converters
 from sparkmirror.transforms.data.java_environment import JavaEnvironment
 from sparkmirror.transforms.record_transformer import RecordTransformer
+from sparkmirror.transforms.static_route import without_routing
 
 
 def connector_transformer(props: Props, environment: JavaEnvironment) -> RecordTransformer:
@@ -18,6 +19,17 @@ def connector_transformer(props: Props, environment: JavaEnvironment) -> RecordT
     converters = record_converters(props, environment)
     return RecordTransformer(
         transformation_chain(props, environment),
+        converters,
+        converters,
+        tolerates_errors=tolerates_errors(props),
+    )
+
+
+def record_transformer(props: Props, environment: JavaEnvironment) -> RecordTransformer:
+    """The same for records whose topic is known before (`static_route`): routes may be left out."""
+    converters = record_converters(props, environment)
+    return RecordTransformer(
+        without_routing(transformation_chain(props, environment)),
         converters,
         converters,
         tolerates_errors=tolerates_errors(props),

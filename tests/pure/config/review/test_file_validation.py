@@ -512,10 +512,11 @@ def test_a_store_whose_password_cannot_be_fetched_is_not_checked() -> None:
 
 
 def test_transformations_are_a_fault_of_the_source_connector() -> None:
-    lines = "A->B.transforms=x\nA->B.transforms.x.type=Filter\n"
+    assert not reviewed(f"{TWO}A->B.transforms=x\nA->B.transforms.x.type=Filter\n").errors
+    lines = "A->B.transforms=x\nA->B.transforms.x.type=Missing\n"
     (error,) = reviewed(TWO + lines).errors
-    assert (error.line, error.key, error.locations) == (5, "A->B.transforms", ("A->B source",))
-    assert "transforms x cannot be run yet" in error.message
+    assert (error.line, error.locations[0]) == (6, "A->B source")
+    assert "Class Missing could not be found" in error.message
 
 
 def test_an_unknown_auto_offset_reset_is_a_fault() -> None:
