@@ -201,6 +201,12 @@ def test_configuration_keys_of_our_own() -> None:
         "sparkmirror.on.loss",
         "sparkmirror.on.existing",
         "sparkmirror.bytes.per.second",
+        "sparkmirror.transform.key.format",
+        "sparkmirror.transform.value.format",
+        "sparkmirror.transform.header.format",
+        "sparkmirror.errors.deadletterqueue.topic.name",
+        "sparkmirror.errors.deadletterqueue.topic.replication.factor",
+        "sparkmirror.errors.deadletterqueue.context.headers.enable",
     }
     assert {key.name for key in PROCESS_ADDITIONS} >= {
         "sparkmirror.receipts",
@@ -229,7 +235,7 @@ def test_exit_codes() -> None:
 
 def test_commands() -> None:
     assert set(main.COMMANDS) >= {
-        *("config", "copy", "demo", "groups", "lab", "run", "status", "worker"),
+        *("config", "copy", "demo", "groups", "lab", "run", "status", "transform", "worker"),
     }
 
 

@@ -187,7 +187,7 @@ SECTIONS: Final = (
 PLUGIN_SECTIONS: Final = (
     PluginSection(
         title="Transformations",
-        text="Applied to the records of a source connector, one after the other. "
+        text="Applied to the records of a source connector, see [Transforms](transforms.md). "
         "Written with `transforms.<alias>.` in front, after `transforms.<alias>.type`; each also "
         "has `predicate` and `negate`.",
         config_defs=TRANSFORMATION_TABLES,

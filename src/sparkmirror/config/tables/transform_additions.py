@@ -11,20 +11,23 @@ from sparkmirror.config.definition.value_types import Type
 BYTES_FORMAT: Final = "bytes"
 RECORD_FORMATS: Final = (BYTES_FORMAT, "json", "json-with-schema", "string")
 """How transformations may read and write a part of a record."""
+KEY_FORMAT: Final = "sparkmirror.transform.key.format"
+VALUE_FORMAT: Final = "sparkmirror.transform.value.format"
+HEADER_FORMAT: Final = "sparkmirror.transform.header.format"
 ERRORS_TOLERANCE: Final = "errors.tolerance"
-DEAD_LETTER_TOPIC: Final = "sparkmirror.errors.deadletterqueue.topic.name"
-DEAD_LETTER_REPLICATION: Final = "sparkmirror.errors.deadletterqueue.topic.replication.factor"
-DEAD_LETTER_CONTEXT: Final = "sparkmirror.errors.deadletterqueue.context.headers.enable"
+DEADLETTERQUEUE_TOPIC: Final = "sparkmirror.errors.deadletterqueue.topic.name"
+DEADLETTERQUEUE_REPLICATION: Final = "sparkmirror.errors.deadletterqueue.topic.replication.factor"
+DEADLETTERQUEUE_CONTEXT: Final = "sparkmirror.errors.deadletterqueue.context.headers.enable"
 
 
 def format_key(part: str) -> str:
     """The config key of the format of `key`, `value` or `header`."""
-    return f"sparkmirror.transform.{part}.format"
+    return {"key": KEY_FORMAT, "value": VALUE_FORMAT, "header": HEADER_FORMAT}[part]
 
 
-def _format(part: str, what: str) -> ConfigKey:
+def _format(key: str, what: str) -> ConfigKey:
     return ConfigKey(
-        format_key(part),
+        key,
         Type.STRING,
         BYTES_FORMAT,
         MEDIUM,
@@ -36,11 +39,11 @@ def _format(part: str, what: str) -> ConfigKey:
 
 
 TRANSFORM_ADDITIONS: Final = ConfigDef(
-    _format("key", "keys"),
-    _format("value", "values"),
-    _format("header", "values of headers"),
+    _format(KEY_FORMAT, "keys"),
+    _format(VALUE_FORMAT, "values"),
+    _format(HEADER_FORMAT, "values of headers"),
     ConfigKey(
-        DEAD_LETTER_TOPIC,
+        DEADLETTERQUEUE_TOPIC,
         Type.STRING,
         "",
         MEDIUM,
@@ -48,7 +51,7 @@ TRANSFORM_ADDITIONS: Final = ConfigDef(
         "errors.tolerance=all. Empty: such records are dropped and counted.",
     ),
     ConfigKey(
-        DEAD_LETTER_REPLICATION,
+        DEADLETTERQUEUE_REPLICATION,
         Type.SHORT,
         3,
         MEDIUM,
@@ -56,7 +59,7 @@ TRANSFORM_ADDITIONS: Final = ConfigDef(
         validator=Range(1),
     ),
     ConfigKey(
-        DEAD_LETTER_CONTEXT,
+        DEADLETTERQUEUE_CONTEXT,
         Type.BOOLEAN,
         False,
         LOW,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from sparkmirror.config.definition.value_types import Props, trim
-from sparkmirror.config.tables.transform_additions import DEAD_LETTER_TOPIC
+from sparkmirror.config.tables.transform_additions import DEADLETTERQUEUE_TOPIC
 from sparkmirror.errors import ConfigError, ConfigFault, TransformError
 from sparkmirror.transforms.configuration.transformation_stages import transformation_chain
 from sparkmirror.transforms.data.java_environment import JavaEnvironment
@@ -21,7 +21,7 @@ def unsupported_transformations(props: Props) -> Sequence[ConfigFault]:
 
     What Java reports only when a task starts is left to the start.
     """
-    faults = list(_dead_letter_faults(props))
+    faults = list(_deadletterqueue_faults(props))
     try:
         chain = transformation_chain(props, _ANY_TIME)
     except (ConfigError, TransformError):
@@ -37,8 +37,10 @@ def unsupported_transformations(props: Props) -> Sequence[ConfigFault]:
     ]
 
 
-def _dead_letter_faults(props: Props) -> Sequence[ConfigFault]:
-    if not trim(props.get(DEAD_LETTER_TOPIC) or ""):
+def _deadletterqueue_faults(props: Props) -> Sequence[ConfigFault]:
+    if not trim(props.get(DEADLETTERQUEUE_TOPIC) or ""):
         return ()
-    text = f"{DEAD_LETTER_TOPIC} is not supported yet: leave it out, then such records are dropped"
-    return (ConfigFault(DEAD_LETTER_TOPIC, text),)
+    text = (
+        f"{DEADLETTERQUEUE_TOPIC} is not supported yet: leave it out, then such records are dropped"
+    )
+    return (ConfigFault(DEADLETTERQUEUE_TOPIC, text),)

@@ -13,7 +13,10 @@ from typing import Final
 from sparkmirror.config.definition.value_types import Props
 from sparkmirror.config.tables.transform_additions import (
     BYTES_FORMAT,
+    HEADER_FORMAT,
+    KEY_FORMAT,
     TRANSFORM_ADDITIONS,
+    VALUE_FORMAT,
     format_key,
 )
 from sparkmirror.transforms.converters.byte_array_converter import (
@@ -28,6 +31,8 @@ from sparkmirror.transforms.converters.json_converter import (
 )
 from sparkmirror.transforms.converters.string_converter import StringConverter
 from sparkmirror.transforms.data.java_environment import JavaEnvironment
+
+__all__ = ("MIRROR_BYTES", "RecordConverters", "format_key", "record_converters")
 
 _FORMATS: Final[dict[str, Callable[[JavaEnvironment], Converter]]] = {
     "json": lambda _: PlainJsonConverter(),
@@ -54,13 +59,13 @@ MIRROR_BYTES: Final = RecordConverters(
 def record_converters(props: Props, environment: JavaEnvironment) -> RecordConverters:
     """The converters that a connector's config names. Raises ConfigError for other names."""
     formats = TRANSFORM_ADDITIONS.parse(props)
-    chosen: dict[str, Converter] = {
-        "key": MIRROR_BYTES.key,
-        "value": MIRROR_BYTES.value,
-        "header": MIRROR_BYTES.header,
-    }
-    for part in chosen:
-        name = formats[format_key(part)]
-        if name != BYTES_FORMAT:
-            chosen[part] = _FORMATS[str(name)](environment)
-    return RecordConverters(**chosen)
+
+    def chosen(key: str, mirror_bytes: Converter) -> Converter:
+        name = formats[key]
+        return mirror_bytes if name == BYTES_FORMAT else _FORMATS[str(name)](environment)
+
+    return RecordConverters(
+        key=chosen(KEY_FORMAT, MIRROR_BYTES.key),
+        value=chosen(VALUE_FORMAT, MIRROR_BYTES.value),
+        header=chosen(HEADER_FORMAT, MIRROR_BYTES.header),
+    )
