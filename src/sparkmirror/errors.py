@@ -26,6 +26,7 @@
     ├─ NewerWorker                 a worker of the group has state that this one may misread
     ├─ RecordError                 bytes of an internal record that cannot be decoded
     ├─ BatchError                  bytes of a record batch that cannot be trusted or understood
+    ├─ TransformError              a transformation or converter of Connect refuses a record
     ├─ RunMapConflict              a copied range that contradicts the run map
     ├─ DriverLost                  the Spark driver, or Spark itself, has died; retriable
     └─ LabError                    Kafka clusters on this computer
@@ -279,6 +280,19 @@ class RecordError(MirrorError):
 
 class BatchError(MirrorError):
     """A record batch that is damaged or unknown. It is never copied."""
+
+
+class TransformError(MirrorError):
+    """An exception of Connect's transformations and converters, with its Java class and text."""
+
+    def __init__(
+        self, java_class: str, message: str, java_cause: TransformError | None = None
+    ) -> None:
+        self.java_class = java_class
+        self.java_cause = java_cause
+        self.alias = ""
+        """The alias of the transformation that failed, if one did."""
+        super().__init__(message)
 
 
 class RunMapConflict(MirrorError):

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from functools import cache
 
-from tests.fuzz import broker_targets, control_targets, rest_targets, store_targets, text_targets
+from tests.fuzz import (
+    broker_targets,
+    control_targets,
+    rest_targets,
+    store_targets,
+    text_targets,
+    transform_targets,
+)
 from tests.fuzz.fuzz_target import FuzzTarget
 
 
@@ -28,4 +35,9 @@ def all_targets() -> tuple[FuzzTarget, ...]:
         control_targets.MESSAGES,
         broker_targets.ANSWERS,
         broker_targets.BATCHES,
+        transform_targets.JSON_VALUES,
+        transform_targets.JSON_ENVELOPES,
+        transform_targets.HEADER_LITERALS,
+        transform_targets.HEADERS_OF_RECORDS,
+        transform_targets.TRANSFORMED_RECORDS,
     )

@@ -41,6 +41,10 @@ COMMANDS = {
     "lab": ("sparkmirror.cli.lab.command:lab", "Run real Kafka clusters on this computer."),
     "run": ("sparkmirror.cli.run:run", "Mirror as an mm2.properties says: all its flows."),
     "status": ("sparkmirror.cli.status:status", "Show how a running worker's flows are doing."),
+    "transform": (
+        "sparkmirror.cli.transform.command:transform",
+        "See what transformations make of records.",
+    ),
     "worker": ("sparkmirror.cli.worker:worker", "Run a Connect worker that mirrors."),
 }
 """The module and object of each command, and its line in `--help`, which imports no command."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 
 from sparkmirror.backoff import seconds_left
 from sparkmirror.cluster.access import ClusterAccess
@@ -41,6 +42,7 @@ MIN_CALL_S = 0.1
 BATCH_BYTES = 16_384
 """A batch ends with the record that reaches this size, as with Kafka's `batch.size`."""
 _RECORD_OVERHEAD_BYTES = 20
+_FURTHER_BACK = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,8 +114,11 @@ def read_topic(
     *,
     committed_only: bool = False,
     new_topic_wait_s: float = NEW_TOPIC_WAIT_S,
+    last: int | None = None,
 ) -> list[ConsumerRecord]:
     """Read a topic from its beginning to its present end, by partition and offset.
+
+    With `last`, read only so many records at the end of each partition.
 
     Raises TopicMissing if the topic does not exist within `new_topic_wait_s`.
     """
@@ -126,8 +131,18 @@ def read_topic(
         return [
             _to_consumer_record(partition, record)
             for partition in partitions
-            for record in _read_partition(
-                router, partition, starts[partition], ends[partition], deadline, committed_only
+            for record in _read_last(
+                partial(
+                    _read_partition,
+                    router,
+                    partition,
+                    end=ends[partition],
+                    deadline=deadline,
+                    committed_only=committed_only,
+                ),
+                starts[partition],
+                ends[partition],
+                last,
             )
         ]
 
@@ -205,10 +220,26 @@ def _offsets(
     return offsets
 
 
+def _read_last(
+    read_from: Callable[[int], Iterator[Record]], start: int, end: int, last: int | None
+) -> Iterable[Record]:
+    """Read all records, or the last ones: from ever further back, until there are enough."""
+    if last is None:
+        return read_from(start)
+    distance = last
+    while True:
+        begin = max(start, end - distance)
+        found = list(read_from(begin))
+        if len(found) >= last or begin == start:
+            return found[-last:]
+        distance *= _FURTHER_BACK
+
+
 def _read_partition(
     router: Router,
     partition: TopicPartition,
     start: int,
+    *,
     end: int,
     deadline: float,
     committed_only: bool,

@@ -30,6 +30,7 @@ class NoticeKind(StrEnum):
     READABLE_BY_OTHERS = "readable by others"
     START_FAILS = "fails at start"
     EVENT_HUBS = "values for Event Hubs"
+    CIRCLE = "copied in a circle"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -104,6 +104,9 @@ class CopyJob:
     """Where offset syncs go; None for no offset syncs."""
     offsets_client: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Client properties of the cluster with the offsets topic; empty means the target."""
+    policy_topics: Mapping[str, str] = field(default_factory=dict)
+    """Source topic → the name that the replication policy gives, where transformations route the
+    remote topic to another name."""
 
     def __post_init__(self) -> None:
         assert all(0 <= task < self.task_count for task in self.tasks), "no task of the connector"

@@ -72,6 +72,8 @@ class Lease:
     """The conductor that granted it, if several share the connector; see `copy.ledger`."""
     task: int = NO_TASK
     """The task that it was granted to, if several conductors share the connector."""
+    chain: str = ""
+    """The fingerprint of the transformations of the owner (`CopySettings.chain`)."""
 
     def __post_init__(self) -> None:
         assert self.position >= 0

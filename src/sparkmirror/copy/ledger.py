@@ -5,7 +5,8 @@
            with "pid":-1 if it was written in a transaction, together with the copied records,
            and with "conductor":"<id>","task":K if several conductors share the connector;
            with "pid":-2 if the batches have no producer id, and then with "open":true,
-           "closed":true if the lease ended cleanly
+           "closed":true if the lease ended cleanly;
+           with "chain":"<sha-256>" if transformations change or drop records
 
 Java MirrorMaker 2 reads and writes `offset`, the last copied source offset. Only sparkmirror writes
 the other members. Java ignores them and drops them when it writes. So an entry without them was
@@ -71,6 +72,8 @@ class LedgerExtension:
     """The conductor that wrote it; empty if no other conductor shared the connector."""
     task: int = NO_TASK
     """The task whose transactional id may write the entry, if `conductor` is set."""
+    chain: str = ""
+    """The fingerprint of the transformations whose outcome is appended from `expected` on."""
 
     @property
     def is_transactional(self) -> bool:
@@ -127,6 +130,7 @@ def entry_for_lease(lease: Lease, *, is_open: bool) -> LedgerEntry:
             source_epoch=lease.source_epoch,
             conductor=lease.conductor,
             task=lease.task,
+            chain=lease.chain,
         ),
     )
 
@@ -151,6 +155,8 @@ def encode_entry(entry: LedgerEntry) -> dict[str, Any]:
             value["closed"] = True
         if entry.extension.conductor:
             value |= {"conductor": entry.extension.conductor, "task": entry.extension.task}
+        if entry.extension.chain:
+            value["chain"] = entry.extension.chain
     return value
 
 
@@ -175,6 +181,7 @@ def decode_entry(value: Mapping[str, Any]) -> LedgerEntry | None:
             source_epoch=int(value.get("source_epoch", NO_EPOCH)),
             conductor=str(value.get("conductor", "")),
             task=int(value.get("task", NO_TASK)),
+            chain=str(value.get("chain", "")),
         )
     except (KeyError, TypeError, ValueError, OverflowError):
         return LedgerEntry(position=last + 1)

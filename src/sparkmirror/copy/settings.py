@@ -9,6 +9,8 @@ configuration, and no repr shows them.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
@@ -16,6 +18,9 @@ from typing import Any, Self
 from sparkmirror.errors import ClusterError, MirrorError
 from sparkmirror.wire.batch.compression import CompressionType
 from sparkmirror.wire.batch.target_limits import ALL_CODECS, TargetLimits
+
+CHAIN_VERSION = 1
+"""Rises with every change of the program that makes a transformation write other bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,10 +50,33 @@ class CopySettings:
     """A task whose reports the driver does not acknowledge for so long stops copying."""
     drain_timeout_s: float = 5.0
     """Batches not acknowledged so long after a drain began are left for the next owner."""
+    transforms: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The connector's keys about transformations; empty if no record is changed or dropped."""
+    transforms_zone: str = "UTC"
+    """The time zone in which transformations read and write dates."""
+
+    @property
+    def chain(self) -> str:
+        """The fingerprint of what transformations do to records; empty without any.
+
+        Two chains with the same fingerprint make the same of a record. What is done about failed
+        records is not part of it: none of them is copied in any case.
+        """
+        if not self.transforms:
+            return ""
+        keys = {
+            key: value for key, value in self.transforms.items() if not key.startswith("errors.")
+        }
+        text = json.dumps([CHAIN_VERSION, self.transforms_zone, sorted(keys.items())])
+        return hashlib.sha256(text.encode()).hexdigest()
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values."""
-        return asdict(self) | {"source": dict(self.source), "target": dict(self.target)}
+        return asdict(self) | {
+            "source": dict(self.source),
+            "target": dict(self.target),
+            "transforms": dict(self.transforms),
+        }
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:

@@ -36,6 +36,10 @@ class PartitionView:
     """Records copied since the driver started, by its own tasks."""
     suppressed: int = 0
     """Records that were not sent again since the driver started: the target had them already."""
+    filtered: int = 0
+    """Records that transformations have dropped since the driver started."""
+    skipped: int = 0
+    """Records that failed in a transformation since the driver started, and are not copied."""
     active: int = 0
     """Records that are fetched and not acknowledged."""
     queued_bytes: int = 0

@@ -7,7 +7,7 @@ keep records of any age. A test that stops a broker starts it again before it en
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -17,12 +17,14 @@ from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
 from sparkmirror.lab.processes.process_reaper import ProcessReaper
 from tests.brokers.conftest import COPY_PROPERTIES
 from tests.support.copy.copy_flow import CopyFlow
+from tests.support.copy.transform_chains import DROP_AND_MASK
 from tests.support.kafka.batch_writer import BatchWriter
 from tests.support.kafka.clusters import UniqueName
 
 log = logging.getLogger(__name__)
 
 HERE = Path(__file__).parent
+NO_TRANSFORMS: Mapping[str, str] = {}
 TIMEOUT_S = 900
 """For a test and its rerun together. Exceeding it ends the whole run, so only a test that hangs may
 exceed it: on a busy machine three brokers that restart in turn take many minutes."""
@@ -62,7 +64,13 @@ def target(one_broker_clusters: tuple[Cluster, Cluster]) -> Cluster:
     return one_broker_clusters[1]
 
 
-def flow_between(name: str, source: Cluster, target: Cluster, replicas: int = 1) -> CopyFlow:
+def flow_between(
+    name: str,
+    source: Cluster,
+    target: Cluster,
+    replicas: int = 1,
+    transforms: Mapping[str, str] = NO_TRANSFORMS,
+) -> CopyFlow:
     """A flow from one cluster to another."""
     return CopyFlow(
         name=name,
@@ -71,13 +79,32 @@ def flow_between(name: str, source: Cluster, target: Cluster, replicas: int = 1)
         source_properties=source.client_properties(),
         target_properties=target.client_properties(),
         replication_factor=replicas,
+        transforms=transforms,
     )
 
 
 @pytest.fixture
-def flow(source: Cluster, target: Cluster, unique_name: UniqueName) -> CopyFlow:
+def transforms() -> Mapping[str, str]:
+    """The transformations of `flow`; `lanes` gives a test others."""
+    return NO_TRANSFORMS
+
+
+lanes = pytest.mark.parametrize(
+    "transforms",
+    [
+        pytest.param(NO_TRANSFORMS, id="plain"),
+        pytest.param(DROP_AND_MASK, id="transform"),
+    ],
+)
+"""Runs a test with batches as they are, and with transformations of their records."""
+
+
+@pytest.fixture
+def flow(
+    source: Cluster, target: Cluster, unique_name: UniqueName, transforms: Mapping[str, str]
+) -> CopyFlow:
     """A flow that no other test uses."""
-    return flow_between(unique_name("flow"), source, target)
+    return flow_between(unique_name("flow"), source, target, transforms=transforms)
 
 
 @pytest.fixture

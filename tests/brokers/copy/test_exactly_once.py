@@ -21,6 +21,7 @@ from sparkmirror.lab.kafka.tool_runner import KafkaToolRunner
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.net.routing import Router
 from sparkmirror.wire.protocol.transactions import describe_transaction
+from tests.brokers.copy.conftest import lanes
 from tests.support.copy.copy_flow import CopyFlow, remote_topic_name
 from tests.support.copy.copy_harness import HARNESS_TIMEOUT_S, CopyHarness
 from tests.support.copy.exactly_once import (
@@ -52,7 +53,7 @@ COMMIT_INTERVAL_S = 0.5
 def create_small_mixed_topic(flow: CopyFlow, topic: str, writer: BatchWriter) -> dict[str, int]:
     """Create a topic with plain, transactional and large batches; returns its partition count."""
     flow.create_topic(topic, MIXED_PARTITIONS, remote=SMALL_MESSAGE_LIMIT)
-    write_mixed_batches(writer, topic, records=600)
+    write_mixed_batches(writer, topic, records=600, make_records=flow.make_records)
     return {topic: MIXED_PARTITIONS}
 
 
@@ -132,6 +133,7 @@ def test_every_record_counts_once_and_java_sees_the_same(
     assert printed.split("\n")[:-1] == seen
 
 
+@lanes
 def test_a_task_may_be_killed_in_its_transaction(
     flow: CopyFlow, topic: str, writer: BatchWriter
 ) -> None:
@@ -149,6 +151,7 @@ def test_a_task_may_be_killed_in_its_transaction(
         drain_and_verify(flow, harness, topics)
 
 
+@lanes
 def test_a_driver_may_be_killed_and_have_fewer_tasks_afterwards(
     flow: CopyFlow, topic: str, writer: BatchWriter
 ) -> None:

@@ -18,6 +18,7 @@ from tests.support.copy.copy_flow import CopyFlow, remote_topic_name
 from tests.support.copy.copy_harness import HARNESS_TIMEOUT_S, CopyHarness
 from tests.support.copy.fault_scenario import SLOW_COPY, create_mixed_topic, has_copied_records
 from tests.support.copy.partition_views import is_caught_up, wait_for_views
+from tests.support.copy.transform_chains import DROP_AND_MASK
 from tests.support.kafka.batch_writer import (
     BatchWriter,
     numbered_records,
@@ -42,6 +43,9 @@ def dead_target(one_broker_clusters: tuple[Cluster, Cluster]) -> OutageResult:
     scenarios = {
         "reasons": reasons_of_two_flows(flow_between(f"{name}.reasons", source, target), target),
         "copy": interrupted_copy(flow_between(f"{name}.copy", source, target)),
+        "transform": interrupted_copy(
+            flow_between(f"{name}.transform", source, target, transforms=DROP_AND_MASK)
+        ),
     }
     return run_in_one_outage(scenarios, killed_broker(target))
 
@@ -58,6 +62,7 @@ def killed_broker(cluster: Cluster) -> Iterator[None]:
 
 def test_the_only_broker_of_the_target_may_die_and_return(dead_target: OutageResult) -> None:
     dead_target.check("copy")
+    dead_target.check("transform")
 
 
 def test_an_unreachable_target_is_a_reason_with_alias_address_and_cause(

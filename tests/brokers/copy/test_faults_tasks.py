@@ -17,6 +17,7 @@ from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import read_header
 from sparkmirror.wire.batch.records import build_batch
 from sparkmirror.wire.protocol.synchronous.synchronous_produce import append_batch
+from tests.brokers.copy.conftest import lanes
 from tests.support.copy.copy_flow import CopyFlow, remote_topic_name
 from tests.support.copy.copy_harness import HARNESS_TIMEOUT_S, CopyHarness
 from tests.support.copy.fault_scenario import (
@@ -43,6 +44,7 @@ def drain_and_verify(
     assert harness.snapshot.records == records_of(flow, topics)
 
 
+@lanes
 def test_all_tasks_may_be_killed_again_and_again(
     flow: CopyFlow, topic: str, writer: BatchWriter
 ) -> None:
@@ -56,6 +58,7 @@ def test_all_tasks_may_be_killed_again_and_again(
         drain_and_verify(flow, harness, topics, fences=2)
 
 
+@lanes
 def test_a_killed_driver_is_replaced_although_the_ledger_is_old(
     flow: CopyFlow, topic: str, writer: BatchWriter
 ) -> None:
@@ -180,4 +183,5 @@ def test_the_rate_limit_is_kept(flow: CopyFlow, topic: str, writer: BatchWriter)
 def records_of(flow: CopyFlow, topics: dict[str, int]) -> int:
     """The number of records to copy."""
     job: CopyJob = flow.job(topics)
-    return sum(len(source.expected_records) for source, _ in flow.all_partition_logs(job.tasks[0]))
+    logs = flow.all_partition_logs(job.tasks[0])
+    return sum(len(flow.expected_records(source)) for source, _ in logs)

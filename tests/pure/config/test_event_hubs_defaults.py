@@ -31,7 +31,11 @@ target.bootstrap.servers={HUBS}
 source->target.enabled=true
 """
 NO_CHECKS = StartCheckCallbacks(
-    client=lambda _: (), rest=lambda _, __: (), connector=lambda _, __: ()
+    client=lambda _: (),
+    rest=lambda _, __: (),
+    connector=lambda _, __: (),
+    transformations=lambda _: (),
+    circular_topic=lambda _, __: "",
 )
 FLOW = SourceAndTarget("source", "target")
 

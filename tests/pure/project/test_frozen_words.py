@@ -72,6 +72,14 @@ def test_the_members_of_a_ledger_entry() -> None:
     assert decode_entry(LEDGER) == entry
 
 
+def test_the_members_of_a_ledger_entry_with_transformations() -> None:
+    stored = LEDGER | {"chain": "ab12"}
+    entry = decode_entry(stored)
+    assert entry and entry.extension
+    assert entry.extension.chain == "ab12"
+    assert encode_entry(entry) == stored
+
+
 def test_the_members_of_a_closed_ledger_entry_without_a_producer_id() -> None:
     stored = LEDGER | {"pid": -2, "epoch": -1, "closed": True}
     entry = decode_entry(stored)
@@ -112,7 +120,7 @@ def test_partition_states_event_kinds_and_lane_reasons() -> None:
         "remote-recreated",
     ]
     assert [how.value for how in LeaseEndReason] == HOW_A_LEASE_ENDS
-    assert [lane.value for lane in Lane] == ["forward", "reopen", "upgrade", "skip"]
+    assert [lane.value for lane in Lane] == ["forward", "reopen", "upgrade", "transform", "skip"]
     assert {reason.value: reason.lane.value for reason in LaneReason} == LANE_REASONS
     assert [policy.value for policy in DataLossPolicy] == ["halt", "skip", "restart"]
     assert [policy.value for policy in ExistingRecordsPolicy] == ["adopt", "append", "halt"]
@@ -153,17 +161,20 @@ LANE_REASONS = {
     "larger-than-target-allows": "reopen",
     "codec-unknown-to-target": "reopen",
     "old-message-format": "upgrade",
+    "transformed": "transform",
     "already-copied": "skip",
     "control": "skip",
     "emptied-by-compaction": "skip",
     "aborted-transaction": "skip",
+    "filtered": "skip",
 }
 
 
 def test_what_a_status_says_of_a_partition_and_of_an_event() -> None:
     assert [one.name for one in fields(PartitionView)] == [
         *("remote", "task", "state", "position", "expected", "end", "records", "bytes"),
-        *("copied", "suppressed", "active", "queued_bytes", "newest_ms", "ages"),
+        *("copied", "suppressed", "filtered", "skipped", "active", "queued_bytes", "newest_ms"),
+        "ages",
         *("reason", "halted", "delivery"),
     ]
     assert [one.name for one in fields(CopyEvent)] == [
@@ -190,6 +201,12 @@ def test_configuration_keys_of_our_own() -> None:
         "sparkmirror.on.loss",
         "sparkmirror.on.existing",
         "sparkmirror.bytes.per.second",
+        "sparkmirror.transform.key.format",
+        "sparkmirror.transform.value.format",
+        "sparkmirror.transform.header.format",
+        "sparkmirror.errors.deadletterqueue.topic.name",
+        "sparkmirror.errors.deadletterqueue.topic.replication.factor",
+        "sparkmirror.errors.deadletterqueue.context.headers.enable",
     }
     assert {key.name for key in PROCESS_ADDITIONS} >= {
         "sparkmirror.receipts",
@@ -218,7 +235,7 @@ def test_exit_codes() -> None:
 
 def test_commands() -> None:
     assert set(main.COMMANDS) >= {
-        *("config", "copy", "demo", "groups", "lab", "run", "status", "worker"),
+        *("config", "copy", "demo", "groups", "lab", "run", "status", "transform", "worker"),
     }
 
 

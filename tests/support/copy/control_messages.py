@@ -39,6 +39,8 @@ CONTROL_MESSAGES: tuple[ControlMessage, ...] = (
         bytes={"t-0": 6},
         ages={"t-0": RecordAges(AgeSummary(1, 2, 3, 4, 5), AgeSummary(1, 3, 4, 5, 6))},
         suppressed={"t-0": 7},
+        filtered={"t-0": 8},
+        skipped={"t-0": 9},
     ),
     LeaseEnded(
         partition="t-0",
@@ -54,6 +56,7 @@ CONTROL_MESSAGES: tuple[ControlMessage, ...] = (
     GrantLeases(
         leases=[make_lease()],
         target_limits={"primary.orders": target_limits_to_json(TargetLimits())},
+        policy_topics={"orders": "primary.orders"},
     ),
     RevokeLeases(partitions=["t-0"]),
     ReportAck(),

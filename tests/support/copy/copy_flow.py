@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sparkmirror.cluster.access import ClusterAccess
@@ -13,8 +13,11 @@ from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.settings import CopySettings
 from sparkmirror.engine.driver.offsets_topic_stores import OffsetsTopicLedger
 from sparkmirror.model import TopicPartition
+from sparkmirror.wire.batch.records import Record
 from sparkmirror.wire.protocol.topics.offsets import LATEST, list_offsets
 from tests.support.copy.copy_harness import CopyHarness
+from tests.support.copy.transform_chains import transformed_records
+from tests.support.kafka.batch_writer import MakeRecords, numbered_records, priced_records
 from tests.support.kafka.clusters import wait_for_leaders
 from tests.support.kafka.partition_log import (
     PartitionLog,
@@ -47,6 +50,18 @@ class CopyFlow:
     source_properties: Mapping[str, str]
     target_properties: Mapping[str, str]
     replication_factor: int = 1
+    transforms: Mapping[str, str] = field(default_factory=dict)
+    """The connector's transformations; with them records are those of `make_records`."""
+
+    @property
+    def make_records(self) -> MakeRecords:
+        """Makes records that the transformations can read."""
+        return priced_records if self.transforms else numbered_records
+
+    def expected_records(self, source: PartitionLog) -> list[Record]:
+        """Return what must arrive of a source partition, with the source offsets."""
+        records = source.expected_records
+        return transformed_records(self.transforms, records) if self.transforms else records
 
     @property
     def offsets_topic(self) -> str:
@@ -101,7 +116,11 @@ class CopyFlow:
             settings=CopySettings(
                 source=self.source_properties,
                 target=self.target_properties,
-                **{**FAST_REPORT_SETTINGS, **(settings or {})},
+                **{
+                    **FAST_REPORT_SETTINGS,
+                    "transforms": self.transforms,
+                    **(settings or {}),
+                },
             ),
             offsets_topic=self.offsets_topic,
             remote_topics={topic: remote_topic_name(topic) for topic in topics},
@@ -164,17 +183,18 @@ class CopyFlow:
     ) -> None:
         """Assert that the target has every source record once, in order.
 
+        With transformations: what they make of the records.
+
         `fences` is the maximum number of markers on each remote partition.
 
         With a harness, assert that its run map is correct, too.
         """
         every = [TopicPartition(topic, n) for topic, count in topics.items() for n in range(count)]
         for partition, (source, target) in zip(every, self.all_partition_logs(every), strict=True):
-            assert_copied(source.expected_records, target, fences=fences)
+            expected = self.expected_records(source)
+            assert_copied(expected, target, fences=fences)
             if harness:
-                assert_run_map_consistent(
-                    source.expected_records, target, harness.conductor.runs(partition)
-                )
+                assert_run_map_consistent(expected, target, harness.conductor.runs(partition))
 
 
 def _create_topics(access: ClusterAccess, topics: list[NewTopic]) -> None:

@@ -63,7 +63,10 @@ def wait_until_transactions_end(flow: CopyFlow, topics: Mapping[str, int]) -> No
 def assert_exactly_once(
     flow: CopyFlow, topics: Mapping[str, int], harness: CopyHarness | None = None
 ) -> None:
-    """Assert that a consumer at read_committed sees every source record once, in order."""
+    """Assert that a consumer at read_committed sees every source record once, in order.
+
+    With transformations: what they make of the records.
+    """
     wait_until_transactions_end(flow, topics)
     for topic, count in topics.items():
         committed = read_committed_records(flow.target, remote_topic_name(topic))
@@ -71,11 +74,10 @@ def assert_exactly_once(
             partition = TopicPartition(topic, number)
             source, _ = flow.partition_logs(partition)
             copy = PartitionLog(start=0, end=0, records=committed.get(number, []))
-            assert_same_records(source.expected_records, copy.records)
+            expected = flow.expected_records(source)
+            assert_same_records(expected, copy.records)
             if harness:
-                assert_run_map_consistent(
-                    source.expected_records, copy, harness.conductor.runs(partition)
-                )
+                assert_run_map_consistent(expected, copy, harness.conductor.runs(partition))
 
 
 def assert_same_records(expected: list[Record], actual: list[Record]) -> None:

@@ -21,7 +21,7 @@ when the fault happens, even on a slow computer."""
 def create_mixed_topic(flow: CopyFlow, topic: str, writer: BatchWriter) -> dict[str, int]:
     """Create a topic with plain, transactional and large batches; return its partition count."""
     flow.create_topic(topic, MIXED_PARTITIONS, remote=SMALL_MESSAGE_LIMIT)
-    write_mixed_batches(writer, topic)
+    write_mixed_batches(writer, topic, make_records=flow.make_records)
     return {topic: MIXED_PARTITIONS}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from sparkmirror.cluster.access import ClusterAccess
@@ -45,6 +45,23 @@ def numbered_records(
     return [
         Record(n, time_ms, b"key %d" % n, (b"value %d " % n).ljust(size, b".")) for n in numbers
     ]
+
+
+def priced_records(
+    numbers: Iterable[int], size: int = 100, timestamp: int | None = None
+) -> list[Record]:
+    """Return numbered records with JSON values, for `transform_chains.DROP_AND_MASK`.
+
+    Every third one has the header `drop`, every second one `pii`.
+    """
+    priced = []
+    for record in numbered_records(numbers, 0, timestamp):
+        headers = [(b"drop", None)] if record.offset % 3 == 0 else []
+        headers += [(b"pii", b"secret"), (b"kept", b"")] if record.offset % 2 == 0 else []
+        padding = b"." * max(size - 50, 0)
+        value = b'{"number":%d,"price":12.5,"padding":"%s"}' % (record.offset, padding)
+        priced.append(record._replace(value=value, headers=tuple(headers)))
+    return priced
 
 
 class BatchWriter:
@@ -150,6 +167,8 @@ def _append(
                 raise
 
 
+MakeRecords = Callable[[Iterable[int], int], list[Record]]
+"""Makes records with these numbers and of about so many bytes."""
 MIXED_PARTITIONS = 3
 """Partitions of a topic that `write_mixed_batches` fills."""
 SMALL_MESSAGE_LIMIT = {"max.message.bytes": "20000"}
@@ -157,22 +176,26 @@ SMALL_MESSAGE_LIMIT = {"max.message.bytes": "20000"}
 
 
 def write_mixed_batches(
-    writer: BatchWriter, topic: str, first: int = 0, records: int = 1500
+    writer: BatchWriter,
+    topic: str,
+    first: int = 0,
+    records: int = 1500,
+    make_records: MakeRecords = numbered_records,
 ) -> None:
     """Write to three partitions: plain batches, transactions of which some abort, large batches."""
     plain, transactional, large = (TopicPartition(topic, n) for n in range(MIXED_PARTITIONS))
     numbers = range(first, first + records)
-    writer.write_batches(plain, numbered_records(numbers, size=1000), batch=25)
+    writer.write_batches(plain, make_records(numbers, 1000), batch=25)
     transaction = writer.begin_transaction(f"mixed-{topic}")
     for at in numbers[::100]:
-        transaction.write_batch(transactional, numbered_records(range(at, at + 30), size=1000))
+        transaction.write_batch(transactional, make_records(range(at, at + 30), 1000))
         transaction.commit()
         transaction.write_batch(transactional, [Record(0, now_ms(), b"k", b"aborted %d" % at)])
         transaction.abort()
-        writer.write_batch(transactional, numbered_records(range(at + 30, at + 100), size=500))
+        writer.write_batch(transactional, make_records(range(at + 30, at + 100), 500))
     for at in numbers[::50]:
         writer.write_batch(
             large,
-            numbered_records(range(at, at + 50), size=1000),
+            make_records(range(at, at + 50), 1000),
             CompressionType.GZIP if at % 20 else CompressionType.NONE,
         )

@@ -94,7 +94,7 @@ def explain_(file: Path, key: str | None, flow: str | None, part: str | None, fo
     if form == "json":
         _print_json(json_output.explanations(explanations))
     elif key:
-        text_output.show_explanations(text_output.new_console(), explanations)
+        text_output.show_explanations(text_output.new_console(), opened, explanations)
     else:
         text_output.show_settings(text_output.new_console(), explanations)
 

@@ -26,6 +26,8 @@ from sparkmirror.config.definition.connector_config_validation import (
     CONNECTOR_CLASS,
     WorkerCapabilities,
 )
+from sparkmirror.config.definition.enrichment import enrich, undeclared_keys
+from sparkmirror.config.definition.java_classes import resolve_class
 from sparkmirror.config.definition.plugins import find_connector
 from sparkmirror.config.files.client_config_origins import client_layers, worker_producer_layers
 from sparkmirror.config.files.deprecated_keys import migrate_deprecated_keys
@@ -58,6 +60,9 @@ from sparkmirror.errors import ConfigError, ConfigFault, RequestError, RequestFa
 from sparkmirror.mirror.connect_topics.connect_json import JsonValue
 from sparkmirror.rest.routes import request_bodies
 from sparkmirror.rest.routes.connector_routes import config_with_name
+from sparkmirror.transforms.configuration.unsupported_transformations import (
+    unsupported_transformations,
+)
 
 FILE_LOCATION = "the file"
 DEFAULT_WORKER = {
@@ -80,7 +85,9 @@ _MEMBER = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*:')
 class ConnectorWorker:
     """The worker that shall run the connectors."""
 
-    capabilities: WorkerCapabilities = WorkerCapabilities()
+    capabilities: WorkerCapabilities = WorkerCapabilities(
+        transformation_faults=unsupported_transformations
+    )
     providers: Mapping[str, ConfigProvider] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=lambda: DEFAULT_WORKER, repr=False)
 
@@ -244,9 +251,11 @@ class _ConnectorValidator:
                 yield info["value"]["name"], error
 
     def _unused_key_notices(self, part: FlowPart) -> Iterator[Notice]:
+        added = enrich(self._written, resolve_class).names
+        undeclared = undeclared_keys(self._written, resolve_class)
         for key in self._written:
-            if not part.reads(key):
-                meant = closest_name(key, part.config_def.names)
+            if not part.reads(key) or key in undeclared:
+                meant = closest_name(key, (*part.config_def.names, *added))
                 advice = f"; did you mean {meant}?" if meant else ""
                 yield Notice(
                     kind=NoticeKind.NO_EFFECT,

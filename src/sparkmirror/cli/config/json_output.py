@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from sparkmirror.cli.config.flow_lanes import flow_lane
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.provenance import ConfigOrigin
 from sparkmirror.config.files.worker_and_connector_keys import FlowPart
@@ -25,9 +26,19 @@ def flows(config: MirrorMakerConfig, running: Sequence[SourceAndTarget]) -> list
                 for part in FlowPart
                 if part.connector
             },
+            "records": _lane_members(config, flow),
         }
         for flow in running
     ]
+
+
+def _lane_members(config: MirrorMakerConfig, flow: SourceAndTarget) -> dict[str, str] | None:
+    """The lane of the records; None if no records are copied or the lane is not known."""
+    source = compiled_config(config, flow, FlowPart.SOURCE)
+    choice = flow_lane(config, flow)
+    if choice is None or not is_part_enabled(config, source, FlowPart.SOURCE):
+        return None
+    return {"lane": str(choice.lane), "reason": choice.reason}
 
 
 def explanations(settings: Iterable[SettingExplanation]) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ import rich.console
 import rich.table
 import rich.text
 
+from sparkmirror.cli.config.flow_lanes import NO_LANE, flow_lane
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.provenance import ConfigOrigin
 from sparkmirror.config.files.worker_and_connector_keys import FlowPart
@@ -18,6 +19,7 @@ from sparkmirror.config.review.findings import ValidationReport
 from sparkmirror.config.review.key_usage import compiled_config, is_part_enabled
 from sparkmirror.model import SourceAndTarget
 
+TRANSFORMS = "transforms"
 PIPE_WIDTH = 160
 """The width of a table if the output is no terminal."""
 MAX_ROWS = 200
@@ -36,7 +38,7 @@ def show_flows(
     console: rich.console.Console, config: MirrorMakerConfig, running: Sequence[SourceAndTarget]
 ) -> None:
     """Print one line for each flow."""
-    table = _table("flow", "connectors", "worker group", "tasks.max")
+    table = _table("flow", "connectors", "worker group", "tasks.max", "records")
     for flow in running:
         enabled = [
             str(part)
@@ -50,6 +52,7 @@ def show_flows(
             ", ".join(enabled) or "none enabled",
             config.layered_worker_config(flow)["group.id"].value,
             source["tasks.max"].value if "tasks.max" in source else "1",
+            str(flow_lane(config, flow) or NO_LANE) if str(FlowPart.SOURCE) in enabled else "-",
         )
     console.print(table)
 
@@ -75,7 +78,9 @@ def _effect_text(one: SettingExplanation) -> str:
 
 
 def show_explanations(
-    console: rich.console.Console, explanations: Iterable[SettingExplanation]
+    console: rich.console.Console,
+    config: MirrorMakerConfig,
+    explanations: Iterable[SettingExplanation],
 ) -> None:
     """Print a paragraph for each setting."""
     for one in explanations:
@@ -87,6 +92,8 @@ def show_explanations(
             console.print(f"  no effect: {one.no_effect}")
         elif not one.is_read:
             console.print(f"  no effect: the {one.part} does not read it")
+        if one.key == TRANSFORMS and one.part is FlowPart.SOURCE:
+            console.print(f"  lane {flow_lane(config, one.flow) or NO_LANE}")
 
 
 def show_validation_report(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
+from sparkmirror.cli.config.circular_topics import circular_topic
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.config.definition.connector_config_validation import CONNECTOR_CLASS
 from sparkmirror.config.definition.java_classes import (
@@ -28,11 +29,15 @@ from sparkmirror.connect.internal_requests.inter_worker_settings import (
     InterWorkerSettings,
 )
 from sparkmirror.connect.task_group import TaskPlan
-from sparkmirror.errors import ConfigError, ConfigFault
+from sparkmirror.errors import ConfigError, ConfigFault, TransformError
 from sparkmirror.rest.settings import rest_settings
 from sparkmirror.security.client_security import ClientSecurity
+from sparkmirror.transforms.configuration.unsupported_transformations import (
+    unsupported_transformations,
+)
 
 _CLUSTER = "the cluster"
+_TRANSFORMS = "transforms"
 _LISTENER_PREFIXES = ("listeners.https.", "admin.listeners.https.")
 
 
@@ -42,6 +47,8 @@ def worker_start_checks(environment: Mapping[str, str]) -> StartCheckCallbacks:
         client=_ClientCheck(environment),
         rest=partial(_rest_faults, environment),
         connector=_connector_faults,
+        transformations=unsupported_transformations,
+        circular_topic=circular_topic,
     )
 
 
@@ -126,4 +133,6 @@ def _faults(build: Callable[[], object]) -> tuple[ConfigFault, ...]:
         build()
     except ConfigError as error:
         return error.faults
+    except TransformError as error:
+        return (ConfigFault(_TRANSFORMS, f"{error.java_class}: {error}"),)
     return ()

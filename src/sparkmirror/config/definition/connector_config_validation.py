@@ -5,6 +5,9 @@
                               connector's results win, key by key ◄───┘
                               then converters, then forbidden overrides
 
+A key of our own that a source connector sets is checked too. It is in no table, so it is in the
+result only if it has a fault.
+
 The connector declares the general keys again, so its results replace the framework's: a fault in
 `tasks.max` is reported once. The caller has expanded placeholders (`${...}`) and replaced
 deprecated keys (`files.deprecated_keys`).
@@ -12,7 +15,7 @@ deprecated keys (`files.deprecated_keys`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -20,10 +23,11 @@ from sparkmirror.config.definition.config_def import ConfigDef, ConfigKey, Confi
 from sparkmirror.config.definition.cross_key_checks import (
     add_faults,
     connector_faults,
+    deadletterqueue_faults,
     worker_faults,
 )
 from sparkmirror.config.definition.enrichment import enrich, predicate_faults
-from sparkmirror.config.definition.java_classes import resolve_class
+from sparkmirror.config.definition.java_classes import SOURCE_CONNECTOR, resolve_class
 from sparkmirror.config.definition.override_policy import disallowed_overrides
 from sparkmirror.config.definition.plugin_versions import (
     PLUGIN_VERSION,
@@ -40,6 +44,7 @@ from sparkmirror.config.plugin_module_allowlist import (
     is_python_class,
 )
 from sparkmirror.config.secrets.redaction import redact_value
+from sparkmirror.config.tables.additions import SOURCE_ADDITIONS
 from sparkmirror.config.tables.connector_config import CONNECTOR
 from sparkmirror.config.tables.plugins.converters import CONVERTER_TABLES, CONVERTER_TYPE
 from sparkmirror.errors import BadRequest, ConfigFault
@@ -50,6 +55,12 @@ CONNECTOR_VERSION: Final = "connector.plugin.version"
 _NULL_MESSAGE: Final = "Null value can not be supplied as the configuration value."
 
 
+def no_transformation_faults(props: Props) -> Sequence[ConfigFault]:
+    """No faults: the check of a worker that knows no more than the tables."""
+    del props
+    return ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerCapabilities:
     """What a worker supports and allows for its connectors."""
@@ -58,6 +69,9 @@ class WorkerCapabilities:
     override_policy: str = "All"
     override_allowlist: tuple[str, ...] = ()
     plugin_modules: PluginModuleAllowlist = NO_PLUGIN_MODULES
+    transformation_faults: Callable[[Props], Sequence[ConfigFault]] = no_transformation_faults
+    """Returns the transformations of a source connector that the worker cannot run. The package
+    that has them lies above this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +107,8 @@ def validate_connector_config(
     framework = enrich(props, classes)
     values = _framework_values(plugin, props, framework, worker, classes)
     values |= _connector_values(plugin, props, classes)
+    if plugin.class_name == SOURCE_CONNECTOR:
+        values = add_faults(values, _addition_faults(props, worker))
     values = add_faults(values, _plugin_faults(values, worker.plugin_modules))
     keys = framework.updated(plugin.config_def)
     converters = list(_converter_config_infos(props, values, classes))
@@ -148,6 +164,13 @@ def _connector_values(
 ) -> dict[str, ConfigValue]:
     values = {value.name: value for value in plugin.config_def.validate(props, classes)}
     return add_faults(values, connector_faults(plugin.class_name, props, values))
+
+
+def _addition_faults(props: Props, worker: WorkerCapabilities) -> Iterator[ConfigFault]:
+    """Yield what is wrong with our own keys, and the transformations that cannot be run."""
+    yield from SOURCE_ADDITIONS.faults(props)
+    yield from deadletterqueue_faults(props)
+    yield from worker.transformation_faults(props)
 
 
 def _plugin_faults(

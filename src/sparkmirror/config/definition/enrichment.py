@@ -21,7 +21,8 @@ from sparkmirror.config.definition.config_def import (
 )
 from sparkmirror.config.definition.plugin_versions import PLUGIN_VERSION, AvailableVersionValidator
 from sparkmirror.config.definition.recommenders import FixedRecommender
-from sparkmirror.config.definition.validators import ConcreteSubClassValidator, Validator
+from sparkmirror.config.definition.transform_validators import ImplementsInterface
+from sparkmirror.config.definition.validators import Validator
 from sparkmirror.config.definition.value_types import (
     ClassResolver,
     ParsedValue,
@@ -116,6 +117,22 @@ def enrich(props: Props, classes: ClassResolver) -> ConfigDef:
     return SOURCE_CONNECTOR_FRAMEWORK + ConfigDef(*{key.name: key for key in keys}.values())
 
 
+def undeclared_keys(props: Props, classes: ClassResolver) -> frozenset[str]:
+    """The keys below `transforms.` and `predicates.` that no alias adds: nothing reads them.
+
+    Empty if an alias or a class comes from a placeholder, which may declare any of them.
+    """
+    below = tuple(f"{key}." for key in ALIAS_LIST_KEYS)
+    written = frozenset(key for key in props if key.startswith(below))
+    if not written or any(_has_placeholder(props, key) for key in (*ALIAS_LIST_KEYS, *written)):
+        return frozenset()
+    return written.difference(enrich(props, classes).names)
+
+
+def _has_placeholder(props: Props, key: str) -> bool:
+    return (key in ALIAS_LIST_KEYS or key.endswith(".type")) and "${" in (props.get(key) or "")
+
+
 def predicate_faults(props: Props, values: Mapping[str, ConfigValue]) -> Iterator[ConfigFault]:
     """Yield faults of predicates that are negated without a name, or not declared."""
     known = _aliases(props, "predicates")
@@ -130,14 +147,15 @@ def predicate_faults(props: Props, values: Mapping[str, ConfigValue]) -> Iterato
             )
         if negate in props and named is None:
             yield ConfigFault(
-                negate,
+                f"transforms.{alias}.type",
                 f"Config '{negate}' was provided but there is no config '{predicate}' defining a "
                 "predicate to be negated.",
             )
 
 
 def _aliases(props: Props, key: str) -> list[str]:
-    return [alias for alias in dict.fromkeys(split_list(props.get(key) or "")) if alias]
+    """The aliases in their order. An empty one counts, as in Connect: it has no type."""
+    return list(dict.fromkeys(split_list(props.get(key) or "")))
 
 
 def _alias_keys(
@@ -174,7 +192,7 @@ def _class_and_version_keys(
             REQUIRED,
             HIGH,
             f"Class of the {chain.display_noun.lower()} {alias}.",
-            validator=ConcreteSubClassValidator(chain.interface, tuple(chain.tables)),
+            validator=ImplementsInterface(chain.interface, tuple(chain.tables)),
             group=group,
             order=0,
             width=Width.LONG,

@@ -173,19 +173,6 @@ class NonEmptyListValidator:
 
 
 @dataclass(frozen=True, slots=True)
-class ColonDelimitedPairs:
-    """A list of pairs, old:new."""
-
-    description: str = "list of colon-delimited pairs, e.g. <code>foo:bar,abc:xyz</code>"
-
-    def validation_error(self, name: str, value: ParsedValue) -> str | None:
-        pairs = value if isinstance(value, tuple) else ()
-        if all(len(pair.split(":")) == 2 for pair in pairs):
-            return None
-        return invalid_value_message(name, value, "Every item must be a pair old:new")
-
-
-@dataclass(frozen=True, slots=True)
 class NonEmptyStringWithoutControlChars:
     """A name fit for a connector. A missing one is reported as missing, not as unfit."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from sparkmirror.config.definition.config_def import ConfigDef
+from sparkmirror.config.definition.enrichment import ALIAS_LIST_KEYS
 from sparkmirror.config.files.flow_config_precedence import (
     CLIENT_TYPES,
     CONFIG_PROVIDERS_PREFIX,
@@ -50,6 +51,8 @@ class FlowPart(StrEnum):
         for side in _CLUSTER_PREFIXES:
             if key.startswith(side) and key not in self.config_def:
                 return key.removeprefix(side) in CLIENT_SECURITY_NAMES
+        if key.startswith(_TRANSFORMATION_PREFIXES):
+            return self in _TRANSFORMING_PARTS
         return key in _CONNECTOR_NAMES[self] or key.startswith(_CONNECTOR_PREFIXES)
 
 
@@ -96,16 +99,17 @@ _CONNECTOR_PREFIXES = (
     "topic.creation.",
 )
 
-UNSUPPORTED_KEYS = ("transforms", "predicates")
-"""Declared and validated as in Connect, but never run. A source connector with transforms fails."""
+_TRANSFORMING_PARTS = (FlowPart.SOURCE, FlowPart.CHECKPOINT)
+"""A source connector transforms records. A checkpoint connector reads the same keys for the names
+of the topics to which they route."""
+_TRANSFORMATION_PREFIXES = tuple(f"{key}." for key in ALIAS_LIST_KEYS)
 
 # Connectors declare the security names, but their clients read them only below a prefix.
 _CONNECTOR_NAMES = {
     part: frozenset(part.config_def.names)
     - frozenset(CLIENT_SECURITY_NAMES)
-    - frozenset(UNSUPPORTED_KEYS)
+    - frozenset(() if part in _TRANSFORMING_PARTS else ALIAS_LIST_KEYS)
     for part in FlowPart
     if part is not FlowPart.WORKER
 }
 _CONNECTOR_NAMES[FlowPart.CHECKPOINT] |= {"emit.offset-syncs.enabled"}
-_CONNECTOR_NAMES[FlowPart.SOURCE] |= {"transforms"}

@@ -164,8 +164,8 @@ SECTIONS: Final = (
         title="Our own keys of a source connector",
         text="Kafka does not have these; a Java worker that takes over ignores them. In a "
         "dedicated file `<source>-><target>.<key>`, or `<key>` for all flows; over REST as they "
-        "are. Connect's validation does not check them. A wrong value fails the "
-        "connector; in a dedicated file it is a fault, and the start refuses the file.",
+        "are. The answers of the REST API list one only if its value is wrong. A wrong value in a "
+        "dedicated file is a fault, and the start refuses the file.",
         config_def=SOURCE_ADDITIONS,
     ),
     ManualSection(
@@ -187,20 +187,20 @@ SECTIONS: Final = (
 PLUGIN_SECTIONS: Final = (
     PluginSection(
         title="Transformations",
-        text="A catalogue only: the REST API lists and validates these, as Connect does, but a "
-        "source connector with `transforms` fails. Written with `transforms.<alias>.` in front, "
-        "after `transforms.<alias>.type`.",
+        text="Applied to the records of a source connector, see [Transforms](transforms.md). "
+        "Written with `transforms.<alias>.` in front, after `transforms.<alias>.type`; each also "
+        "has `predicate` and `negate`.",
         config_defs=TRANSFORMATION_TABLES,
     ),
     PluginSection(
         title="Predicates",
-        text="A catalogue only, without effect here. Written with `predicates.<alias>.` in front, "
-        "after `predicates.<alias>.type`.",
+        text="Written with `predicates.<alias>.` in front, after `predicates.<alias>.type`.",
         config_defs=PREDICATE_TABLES,
     ),
     PluginSection(
         title="Converters",
-        text="A catalogue only, without effect here: records are copied as bytes. Written with "
+        text="A catalogue only, without effect here: records are copied as bytes, and our own "
+        "`sparkmirror.transform.value.format` says how transformations read them. Written with "
         "`key.converter.`, `value.converter.` or `header.converter.` in front.",
         config_defs={name: CONVERTER_TABLES[name] for name in CONVERTERS},
     ),

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sparkmirror.config.client_configs import ClientType, ClusterSide, ConnectorClient
+from sparkmirror.config.definition.enrichment import undeclared_keys
+from sparkmirror.config.definition.java_classes import resolve_class
 from sparkmirror.config.definition.override_policy import PRODUCER_OVERRIDE_PREFIX
 from sparkmirror.config.files.client_config_origins import (
     add_worker_defaults,
@@ -110,6 +112,7 @@ class _PartExplainer:
         if part is FlowPart.WORKER:
             add_worker_defaults(self.layers, self._expand)
         self._client_layers: dict[ConnectorClient | None, LayeredConfig] = {}
+        self._undeclared = undeclared_keys(self.layers.props, resolve_class)
 
     def find(self, key: str) -> SettingExplanation | None:
         """The explanation of a setting, or of its default; None if there is no such setting."""
@@ -172,7 +175,7 @@ class _PartExplainer:
             for origin in distinct
             if origin != setting.origin
         ]
-        is_read = self._part.reads(key)
+        is_read = self._part.reads(key) and key not in self._undeclared
         reason = self._no_effect_reason(key) if is_read else ""
         return SettingExplanation(
             flow=self._flow,

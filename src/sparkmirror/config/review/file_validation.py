@@ -40,6 +40,7 @@ from sparkmirror.config.review.addresses import (
     address_faults,
     listener_faults,
 )
+from sparkmirror.config.review.circular_flows import circular_flow_notices
 from sparkmirror.config.review.exposed_files import exposed_file_notices
 from sparkmirror.config.review.findings import (
     FindingsCollector,
@@ -61,7 +62,7 @@ from sparkmirror.config.review.worker_file_validation import add_worker_file_fin
 from sparkmirror.config.secrets import jaas
 from sparkmirror.config.secrets.providers import try_create_providers
 from sparkmirror.config.secrets.variables import redact_fault
-from sparkmirror.config.tables.additions import PROCESS_ADDITIONS, SOURCE_ADDITIONS
+from sparkmirror.config.tables.additions import PROCESS_ADDITIONS
 from sparkmirror.config.tables.client.common_client_configs import (
     CLIENT_SECURITY_NAMES,
     MIRROR_CLIENT,
@@ -146,13 +147,14 @@ def _validate_flows(
     if not flows:
         message = config.no_flows_message(targets)
         findings.add_error(FILE_LOCATION, CLUSTERS, faults.line(CLUSTERS), message)
-    valid_parts = _FlowsValidator(config, findings, faults).validate(flows)
+    valid_parts = _FlowsValidator(config, findings, faults, checks).validate(flows)
     FlowStartValidator(config, faults, checks).validate(flows, valid_parts)
     findings.add_notices(config.notices)
     unresolved = config.expand(written).unresolved
     findings.add_notices(notice for notice in unresolved if notice.key not in unresolved_keys)
     findings.add_notices(plain_text_secret_notices(config.properties.mapping))
     findings.add_notices(_shared_name_notices(config, flows))
+    findings.add_notices(circular_flow_notices(config, valid_parts, checks))
     findings.add_notices(unused_key_notices(config))
 
 
@@ -160,11 +162,16 @@ class _FlowsValidator:
     """Checks the clusters and flows of one file against the tables."""
 
     def __init__(
-        self, config: MirrorMakerConfig, findings: FindingsCollector, faults: FlowFaultLines
+        self,
+        config: MirrorMakerConfig,
+        findings: FindingsCollector,
+        faults: FlowFaultLines,
+        checks: StartCheckCallbacks,
     ) -> None:
         self._config = config
         self._findings = findings
         self._faults = faults
+        self._checks = checks
 
     def validate(
         self, flows: Collection[SourceAndTarget]
@@ -287,10 +294,9 @@ class _FlowsValidator:
                 plugin_modules=PluginModuleAllowlist.from_properties(
                     self._config.properties.mapping
                 ),
+                transformation_faults=self._checks.transformations,
             )
             faults = _connector_faults(expanded, capabilities)
-        if part is FlowPart.SOURCE:
-            faults = chain(faults, SOURCE_ADDITIONS.faults(expanded))
         self._add_repeated_items(part.config_def, layers, expanded)
         shown = [
             redact_fault(fault, layers.props, expanded, _quoted_keys(fault.key, layers))

@@ -24,6 +24,7 @@ from sparkmirror.config.tables.no_effect_reasons import (
     CLIENT_TUNING,
     METRICS,
     NO_SUCH_CLIENT,
+    NO_TRANSFORMATIONS,
     TOPIC_CREATION,
 )
 
@@ -57,6 +58,8 @@ def no_effect_reason(part: FlowPart, key: str, config: Mapping[str, str]) -> str
 
 
 def _description(part: FlowPart, key: str, config: Mapping[str, str]) -> str:
+    if key.startswith("errors.") and part in (FlowPart.CHECKPOINT, FlowPart.HEARTBEAT):
+        return NO_TRANSFORMATIONS
     if key in part.config_def:
         return _table_description(part.config_def, key)
     for prefix, description in _PREFIXES.items():

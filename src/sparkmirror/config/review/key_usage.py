@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from sparkmirror.config.definition.enrichment import undeclared_keys
+from sparkmirror.config.definition.java_classes import resolve_class
 from sparkmirror.config.files.mirror_maker_config import (
     EMIT_HEARTBEATS,
     ENABLED,
@@ -80,6 +82,7 @@ def _part_key_uses(
 ) -> Iterator[tuple[str, KeyUse]]:
     layers = compiled_config(config, flow, part)
     is_enabled = is_part_enabled(config, layers, part)
+    undeclared = undeclared_keys(layers.props, resolve_class)
     for key, setting in layers.items():
         for candidate in setting.candidates:
             if candidate.origin.key:
@@ -89,7 +92,7 @@ def _part_key_uses(
                         flow=flow,
                         part=part,
                         key=key,
-                        is_read=part.reads(key),
+                        is_read=part.reads(key) and key not in undeclared,
                         is_active=is_enabled or key in _ALWAYS_READ,
                         overridden_by=None
                         if candidate.origin is setting.origin

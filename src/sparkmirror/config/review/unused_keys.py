@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from sparkmirror.config.definition.enrichment import ALIAS_LIST_KEYS, enrich
+from sparkmirror.config.definition.java_classes import resolve_class
 from sparkmirror.config.definition.value_types import split_list
 from sparkmirror.config.files.deprecated_keys import IGNORED_KEYS
 from sparkmirror.config.files.flow_config_precedence import (
@@ -19,9 +21,9 @@ from sparkmirror.config.files.flow_config_precedence import (
     NAMES_FOR_ALL_FLOWS,
 )
 from sparkmirror.config.files.mirror_maker_config import CLUSTERS, FLOW_SWITCHES, MirrorMakerConfig
-from sparkmirror.config.files.worker_and_connector_keys import UNSUPPORTED_KEYS, FlowPart
+from sparkmirror.config.files.worker_and_connector_keys import FlowPart
 from sparkmirror.config.notices import Notice, NoticeKind
-from sparkmirror.config.review.key_usage import KeyUse, KeyUses, key_uses
+from sparkmirror.config.review.key_usage import KeyUse, KeyUses, compiled_config, key_uses
 from sparkmirror.config.suggestions import closest_name
 from sparkmirror.config.tables.additions import PROCESS_ADDITIONS
 from sparkmirror.config.tables.client.common_client_configs import CLIENT_SECURITY_NAMES
@@ -42,7 +44,7 @@ _CLUSTER_KEYS = tuple(sorted({*CLIENT_SECURITY_NAMES, *DISTRIBUTED.names}))
 _TOP_LEVEL_KEYS = tuple(sorted({*NAMES_FOR_ALL_FLOWS, *DEDICATED.names, *PROCESS_ADDITIONS.names}))
 _CLIENTS = tuple(f"{client_type}." for client_type in CLIENT_TYPES)
 _PROCESS_PREFIXES = ("listeners.https.", "admin.listeners.https.")
-_UNSUPPORTED_KEY = re.compile(rf"(?:^|\.)(?:{'|'.join(UNSUPPORTED_KEYS)})(?:\.|$)")
+_TRANSFORMATION_PREFIXES = tuple(f"{key}." for key in ALIAS_LIST_KEYS)
 _FLOW_KEY = re.compile(r"(?P<source>.+?)->(?P<target>[^.]+)\.(?P<name>.+)")
 
 
@@ -137,10 +139,6 @@ class _UnusedKeyFinder:
     def _reason(self, key: str, uses: list[KeyUse]) -> _Reason:
         if self._is_undeclared_provider(key):
             return _Reason(f"{CONFIG_PROVIDERS_PREFIX} does not name this provider")
-        if _UNSUPPORTED_KEY.search(key):
-            return _Reason(
-                "transformations are not supported: a source connector with transforms fails"
-            )
         for pair in self._file.cluster_pairs:
             if key.startswith(f"{pair}."):
                 return self._flow_key_reason(pair, key.removeprefix(f"{pair}."), uses)
@@ -170,7 +168,25 @@ class _UnusedKeyFinder:
                     f"below {side}.cluster. only connection and security settings are read; "
                     f"write {pair}.{side}.consumer.{setting}, or .producer. or .admin."
                 )
+        if name.startswith(_TRANSFORMATION_PREFIXES):
+            return self._undeclared_reason(pair, name)
         return _Reason(f"no connector reads {name}", name, _CONNECTOR_KEYS, f"{pair}.")
+
+    def _undeclared_reason(self, pair: SourceAndTarget, name: str) -> _Reason:
+        """The reason for a key of a transformation or a predicate that its list does not add."""
+        alias_list, _, own = name.partition(".")
+        props = compiled_config(self._file, pair, FlowPart.SOURCE).props
+        known = tuple(
+            key
+            for key in enrich(props, resolve_class).names
+            if key.startswith(_TRANSFORMATION_PREFIXES)
+        )
+        aliases = split_list(props.get(alias_list, ""))
+        if any(own.startswith(f"{alias}.") for alias in aliases):
+            text = f"the class of the alias has no key {own.partition('.')[2]}"
+        else:
+            text = f"{pair}.{alias_list} does not name the alias {own.partition('.')[0]}"
+        return _Reason(text, name, known, f"{pair}.")
 
     def _unknown_flow_reason(self, form: re.Match[str]) -> _Reason:
         source, target = form["source"], form["target"]
@@ -196,7 +212,7 @@ class _UnusedKeyFinder:
             return _Reason(
                 f"settings of {alias}'s workers apply to flows into {alias}, and none runs"
             )
-        if name in _CONNECTOR_KEYS:
+        if name in _CONNECTOR_KEYS or name.startswith(_TRANSFORMATION_PREFIXES):
             for_all = f", or {name} for all flows" if name in NAMES_FOR_ALL_FLOWS else ""
             flow = self._example_flow(alias)
             return _Reason(

@@ -11,13 +11,14 @@ from sparkmirror.config.definition.config_def import LOW, MEDIUM, ConfigDef, Con
 from sparkmirror.config.definition.validators import Range, ValidList, ValidString
 from sparkmirror.config.definition.value_types import Type
 from sparkmirror.config.definition.worker_validators import MetricsListenersValidator
+from sparkmirror.config.tables.transform_additions import TRANSFORM_ADDITIONS
 
 METRICS_LISTENER: Final = "sparkmirror.metrics.listener"
 """The key that opens a port for the metrics."""
 SPARK_PREFIX: Final = "spark."
 """If a cluster has this alias, the prefix means the cluster."""
 
-SOURCE_ADDITIONS: Final = ConfigDef(
+_COPYING: Final = ConfigDef(
     ConfigKey(
         "sparkmirror.on.loss",
         Type.STRING,
@@ -48,6 +49,7 @@ SOURCE_ADDITIONS: Final = ConfigDef(
         validator=Range(0),
     ),
 )
+SOURCE_ADDITIONS: Final = _COPYING + TRANSFORM_ADDITIONS
 """What a source connector reads besides Kafka's keys."""
 
 PROCESS_ADDITIONS: Final = ConfigDef(

@@ -24,7 +24,7 @@ from sparkmirror.config.definition.validators import (
     ValidString,
 )
 from sparkmirror.config.definition.value_types import Type
-from sparkmirror.config.tables.no_effect_reasons import BYTES, ONE_VERSION, TRANSFORMATIONS
+from sparkmirror.config.tables.no_effect_reasons import BYTES, NOT_RETRIED, ONE_VERSION
 
 COMMON_GROUP: Final = "Common"
 TRANSFORMS_GROUP: Final = "Transforms"
@@ -147,8 +147,9 @@ _TRANSFORMS_AND_PREDICATES: Final = ConfigDef(
         Type.LIST,
         (),
         LOW,
-        "Aliases of transformations. They are not supported: a source connector with transforms "
-        "fails, because it would copy records unchanged.",
+        "Aliases of the transformations that records pass through, in this order. Each has a "
+        "class, transforms.<alias>.type, and the keys of that class. Only source connectors apply "
+        "them.",
         validator=UniqueAliases("transformation aliases"),
         group=TRANSFORMS_GROUP,
         order=12,
@@ -160,7 +161,8 @@ _TRANSFORMS_AND_PREDICATES: Final = ConfigDef(
         Type.LIST,
         (),
         LOW,
-        TRANSFORMATIONS,
+        "Aliases of predicates, by which transforms.<alias>.predicate chooses the records that a "
+        "transformation is applied to. Each has a class, predicates.<alias>.type, and its keys.",
         validator=UniqueAliases("predicate aliases"),
         group=PREDICATES_GROUP,
         order=13,
@@ -188,7 +190,7 @@ _ERRORS: Final = ConfigDef(
         Type.LONG,
         0,
         MEDIUM,
-        TRANSFORMATIONS,
+        NOT_RETRIED,
         group=ERROR_GROUP,
         order=1,
         width=Width.MEDIUM,
@@ -199,7 +201,7 @@ _ERRORS: Final = ConfigDef(
         Type.LONG,
         60000,
         MEDIUM,
-        TRANSFORMATIONS,
+        NOT_RETRIED,
         group=ERROR_GROUP,
         order=2,
         width=Width.MEDIUM,
@@ -210,7 +212,8 @@ _ERRORS: Final = ConfigDef(
         Type.STRING,
         "none",
         MEDIUM,
-        TRANSFORMATIONS,
+        "What becomes of a record that a transformation fails on: none holds its partition at this "
+        "record, with the reason, while all others go on; all drops the record.",
         validator=ValidString(("none", "all")),
         group=ERROR_GROUP,
         order=3,
@@ -222,7 +225,7 @@ _ERRORS: Final = ConfigDef(
         Type.BOOLEAN,
         False,
         MEDIUM,
-        TRANSFORMATIONS,
+        "Whether a record that a transformation fails on is logged, with the stage and the error.",
         group=ERROR_GROUP,
         order=4,
         width=Width.SHORT,
@@ -233,7 +236,8 @@ _ERRORS: Final = ConfigDef(
         Type.BOOLEAN,
         False,
         MEDIUM,
-        TRANSFORMATIONS,
+        "Whether such a log line also says which record it was: topic, partition, offset and time. "
+        "Keys and values are never logged.",
         group=ERROR_GROUP,
         order=5,
         width=Width.SHORT,

@@ -101,6 +101,10 @@ class ProgressReport:
     ages: dict[str, RecordAges] = field(default_factory=dict)
     suppressed: dict[str, int] = field(default_factory=dict)
     """Records that are not sent again, because the target has them."""
+    filtered: dict[str, int] = field(default_factory=dict)
+    """Records that transformations dropped."""
+    skipped: dict[str, int] = field(default_factory=dict)
+    """Records that failed in a transformation and are not copied (`errors.tolerance=all`)."""
 
     @property
     def is_empty(self) -> bool:
@@ -152,6 +156,8 @@ class GrantLeases:
     leases: list[Lease]
     target_limits: dict[str, dict[str, Any]]
     transactional_producer: TransactionalProducer | None = None
+    policy_topics: dict[str, str] = field(default_factory=dict)
+    """The names of remote topics before transformations route them, by source topic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,6 +65,7 @@ from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartiti
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.ledger import Ledger
 from sparkmirror.copy.snapshot import CopySnapshot
+from sparkmirror.copy.task.transform.converter_factory import ConverterFactory
 from sparkmirror.errors import MirrorError
 from sparkmirror.logging_context import ContextThread
 from sparkmirror.mirror.offsets.run_map import OffsetRun
@@ -136,6 +137,8 @@ class Conductor:
                 fences=fences,
                 publish=self._events.publish,
                 lease_timeout_s=job.settings.lease_timeout_s,
+                converters=ConverterFactory.for_settings(job.settings),
+                policy_topics=lambda: self.job.policy_topics,
             ),
             transactional_takeover=self._transactional_takeover,
             ledger_cache=self._ledger_cache,

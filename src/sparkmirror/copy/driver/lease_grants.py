@@ -178,6 +178,8 @@ class LeaseGranter:
         self.target_limits(partitions)
         with lock:
             ready = [tracked for tracked in partitions if self._is_ready(tracked, now)]
+            for tracked in ready:
+                tracked.set_chain(self._resume_points.job.settings.chain)
         if not ready:
             return
         won = self._ledger_cache.claim(ready)
@@ -198,6 +200,7 @@ class LeaseGranter:
             GrantLeases(
                 leases=leases,
                 target_limits=limits,
+                policy_topics=self._policy_topics(ready),
                 transactional_producer=attempt.transactional_producer,
             )
         )
@@ -281,6 +284,12 @@ class LeaseGranter:
             return True
         tracked.hold(f"target: {tracked.target.topic}: {limits}", now, then=LeaseState.WAITING)
         return False
+
+    def _policy_topics(self, partitions: Iterable[TrackedPartition]) -> dict[str, str]:
+        """The names of their remote topics before a route, where there is one."""
+        known = self._resume_points.job.policy_topics
+        topics = {tracked.source.topic for tracked in partitions}
+        return {topic: known[topic] for topic in topics & known.keys()}
 
     def _limits_json(self, tracked: TrackedPartition) -> dict[str, object]:
         limits = self._limits[tracked.target.topic]

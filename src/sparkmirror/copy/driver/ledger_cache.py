@@ -145,11 +145,12 @@ class LedgerCache:
         is_own = claimed.is_open and not self.is_foreign(entry) and not self.is_lost(tracked)
         is_last = tracked.source not in self._uncertain and not tracked.is_repositioned
         is_ahead = entry.position <= lease.position and claimed.expected <= lease.expected
-        is_same = (claimed.identity, claimed.source_topic_id, claimed.target_topic_id) == (
-            lease.identity,
-            lease.source_topic_id,
-            lease.target_topic_id,
-        )
+        is_same = (
+            claimed.identity,
+            claimed.source_topic_id,
+            claimed.target_topic_id,
+            claimed.chain,
+        ) == (lease.identity, lease.source_topic_id, lease.target_topic_id, lease.chain)
         return entry if is_own and is_last and is_ahead and is_same else None
 
     def _is_won(self, entries: Sequence[LedgerEntry | None], has_written: bool) -> bool:

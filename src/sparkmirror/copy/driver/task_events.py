@@ -177,6 +177,10 @@ class TaskEventHandler:
             tracked.ages.add(ages)
         for tracked, records in self._owned(hello, report.suppressed):
             tracked.suppressed += records
+        for tracked, records in self._owned(hello, report.filtered):
+            tracked.filtered += records
+        for tracked, records in self._owned(hello, report.skipped):
+            tracked.skipped += records
 
     def _on_lease_ended(self, hello: Hello, ended: LeaseEnded) -> None:
         tracked = self._partition_owned_by(hello, ended.partition)

@@ -59,6 +59,10 @@ class TrackedPartition:
     """Records copied since the driver started, from reports of tasks."""
     suppressed: int = 0
     """Records that were not sent again since the driver started: the target had them already."""
+    filtered: int = 0
+    """Records that transformations have dropped since the driver started."""
+    skipped: int = 0
+    """Records that failed in a transformation since the driver started, and are not copied."""
     active: int = 0
     """Records that its owner has fetched, and the target has not acknowledged."""
     queued_bytes: int = 0
@@ -271,6 +275,13 @@ class TrackedPartition:
         if conductor:
             self.lease = replace(self.lease, conductor=conductor, task=task)
 
+    def set_chain(self, chain: str) -> None:
+        """Set the fingerprint of the transformations of the next owner."""
+        assert self.lease is not None
+        if self.lease.chain != chain:
+            self.lease = replace(self.lease, chain=chain)
+            self.is_dirty = True
+
     def make_transactional(self) -> None:
         """Replace the identity of the lease: from now on the task commits in transactions."""
         assert self.lease is not None
@@ -330,6 +341,8 @@ class TrackedPartition:
             self.bytes,
             self.copied,
             self.suppressed,
+            self.filtered,
+            self.skipped,
             self.active,
             self.queued_bytes,
             self.newest_ms,
@@ -355,6 +368,8 @@ class TrackedPartition:
             bytes=self.bytes,
             copied=self.copied,
             suppressed=self.suppressed,
+            filtered=self.filtered,
+            skipped=self.skipped,
             active=self.active,
             queued_bytes=self.queued_bytes,
             newest_ms=self.newest_ms,

@@ -39,7 +39,7 @@ from sparkmirror.wire.batch.merge import (
     max_merged_size,
     merge_batches,
 )
-from sparkmirror.wire.batch.reopen import OversizedRecord, reopen_batch
+from sparkmirror.wire.batch.reopen import OversizedRecord, ReopenedBatch, reopen_batch
 from sparkmirror.wire.batch.target_limits import TargetLimits
 from sparkmirror.wire.net.buffer_pool import ResponseFrame
 
@@ -64,6 +64,10 @@ class BatchConverter:
     ages: AgeCounter = field(default_factory=AgeCounter)
     """The ages of the records queued since the last report."""
     clock: Callable[[], float] = time.time
+    filtered: int = 0
+    """Records that transformations have dropped since the last report."""
+    skipped: int = 0
+    """Records that failed in a transformation since the last report, and are not copied."""
     _small: list[SmallBatch] = field(default_factory=list)
     """Consecutive small batches, not queued yet; empty between two calls of `convert`."""
     _small_bytes: int = 0
@@ -104,20 +108,19 @@ class BatchConverter:
         try:
             for span in iter_batches(records):
                 if span.magic < MAGIC:
-                    self._merge_small(queue, frame)
                     old.append(span)
                     continue
-                self._upgrade(queue, records, old)
                 batch = records[span.start : span.end]
-                uncopyable = self._convert_batch(queue, frame, batch, filter_)
+                uncopyable = self._upgrade(queue, frame, records, old) or self._convert_batch(
+                    queue, frame, batch, filter_
+                )
                 if uncopyable:
                     return uncopyable
-            self._merge_small(queue, frame)
-            self._upgrade(queue, records, old)
+            return self._upgrade(queue, frame, records, old) or self._flush(queue, frame)
         except BatchError as error:
-            self._merge_small(queue, frame)
-            return UncopyableRecord(offset=queue.next_fetch_offset, reason=str(error))
-        return None
+            return self._flush(queue, frame) or UncopyableRecord(
+                offset=queue.next_fetch_offset, reason=str(error)
+            )
 
     def _convert_batch(
         self,
@@ -136,14 +139,31 @@ class BatchConverter:
             self._collect_small(queue, frame, SmallBatch(header, batch))
             return None
         self._merge_small(queue, frame)
-        self.lanes[reason] += 1
         if reason.lane is Lane.FORWARD:
             verify_crc(header, batch)
+        return self._copy_verified(queue, frame, header, batch, reason)
+
+    def _copy_verified(
+        self,
+        queue: PartitionQueue,
+        frame: ResponseFrame,
+        header: BatchHeader,
+        batch: memoryview,
+        reason: LaneReason,
+    ) -> UncopyableRecord | None:
+        """Queue a batch in its lane, or skip it. A batch to forward must be verified."""
+        self.lanes[reason] += 1
+        if reason.lane is Lane.FORWARD:
             self._forward(queue, frame, header, batch)
         elif reason.lane is Lane.REOPEN:
             return self._reopen(queue, header, batch)
         elif header.next_offset > queue.next_fetch_offset:
             queue.skip_to(header.next_offset)
+        return None
+
+    def _flush(self, queue: PartitionQueue, frame: ResponseFrame) -> UncopyableRecord | None:
+        """Queue what is collected; return the first record that cannot be copied, if any."""
+        self._merge_small(queue, frame)
         return None
 
     def _forward(
@@ -195,31 +215,36 @@ class BatchConverter:
     ) -> UncopyableRecord | None:
         for piece in reopen_batch(header, batch, queue.next_fetch_offset, self.limits):
             if isinstance(piece, OversizedRecord):
-                return UncopyableRecord(
-                    offset=piece.source_offset, reason=_too_large(piece, self.limits)
-                )
-            first, length = piece.runs[-1]
-            spans = tuple((run.first_source_offset, run.length) for run in piece.runs)
-            body = memoryview(piece.batch)
-            self._enqueue(queue, read_header(body), body, spans, first + length, _no_release)
+                return too_large(piece, self.limits)
+            enqueue_piece(queue, piece)
         if header.next_offset > queue.next_fetch_offset:
             queue.skip_to(header.next_offset)
         return None
 
-    def _upgrade(self, queue: PartitionQueue, records: memoryview, old: list[BatchSpan]) -> None:
+    def _upgrade(
+        self,
+        queue: PartitionQueue,
+        frame: ResponseFrame,
+        records: memoryview,
+        old: list[BatchSpan],
+    ) -> UncopyableRecord | None:
         """Convert messages of formats 0 and 1 to one record batch, and queue that."""
         if not old:
-            return
+            return None
         batch = memoryview(
             message_format_v1.upgrade_messages([records[span.start : span.end] for span in old])
         )
         self.lanes[LaneReason.OLD_MESSAGE_FORMAT] += len(old)
         old.clear()
-        header = read_header(batch)
+        return self._convert_upgraded(queue, frame, read_header(batch), batch)
+
+    def _convert_upgraded(
+        self, queue: PartitionQueue, frame: ResponseFrame, header: BatchHeader, batch: memoryview
+    ) -> UncopyableRecord | None:
+        self._merge_small(queue, frame)
         if header.next_offset > queue.next_fetch_offset:
-            uncopyable = self._reopen(queue, header, batch)
-            if uncopyable:
-                raise BatchError(uncopyable.reason)
+            return self._reopen(queue, header, batch)
+        return None
 
     @staticmethod
     def _enqueue(
@@ -241,15 +266,34 @@ class BatchConverter:
         )
 
 
-def _no_release() -> None:
-    """No-op: a rewritten batch has memory of its own, not a view into a fetch response."""
+def enqueue_piece(
+    queue: PartitionQueue, piece: ReopenedBatch, next_source_offset: int | None = None
+) -> None:
+    """Queue a batch that has memory of its own. By default it ends behind its last record."""
+    first, length = piece.runs[-1]
+    body = memoryview(piece.batch)
+    queue.enqueue(
+        PendingBatch(
+            header=read_header(body),
+            batch=body,
+            spans=tuple((run.first_source_offset, run.length) for run in piece.runs),
+            next_source_offset=first + length if next_source_offset is None else next_source_offset,
+            release=_no_release,
+        )
+    )
 
 
-def _too_large(record: OversizedRecord, limits: TargetLimits) -> str:
+def too_large(record: OversizedRecord, limits: TargetLimits) -> UncopyableRecord:
+    """The record as one that cannot be copied, with the limit to raise."""
     limited_by = "the remote topic allows; raise its max.message.bytes"
     if limits.is_bound_by_request:
         limited_by = "a request of the target's producer can hold; raise its max.request.size"
-    return (
-        f"the record at offset {record.source_offset} needs {record.size} bytes, more than the"
-        f" {record.limit} that {limited_by}"
+    return UncopyableRecord(
+        offset=record.source_offset,
+        reason=f"the record at offset {record.source_offset} needs {record.size} bytes, more than"
+        f" the {record.limit} that {limited_by}",
     )
+
+
+def _no_release() -> None:
+    """No-op: a rewritten batch has memory of its own, not a view into a fetch response."""

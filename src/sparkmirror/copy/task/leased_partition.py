@@ -205,6 +205,16 @@ class LeasedPartition:
         records, self.suppressed = self.suppressed, 0
         return records
 
+    def pop_filtered(self) -> int:
+        """Return the records that transformations dropped since the last call."""
+        records, self.converter.filtered = self.converter.filtered, 0
+        return records
+
+    def pop_skipped(self) -> int:
+        """Return the records that failed and are not copied since the last call."""
+        records, self.converter.skipped = self.converter.skipped, 0
+        return records
+
     def close(self) -> None:
         """End the lease when the batches that were sent are acknowledged.
 

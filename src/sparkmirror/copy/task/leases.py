@@ -19,7 +19,6 @@ from sparkmirror.copy.control.messages import (
     LeaseEndReason,
 )
 from sparkmirror.copy.settings import CopySettings, target_limits_from_json
-from sparkmirror.copy.task.batch_converter import BatchConverter
 from sparkmirror.copy.task.cluster_connections import ClusterConnections
 from sparkmirror.copy.task.fetcher import Fetcher
 from sparkmirror.copy.task.leased_partition import LeasedPartition
@@ -28,6 +27,7 @@ from sparkmirror.copy.task.produce.sender import Sender
 from sparkmirror.copy.task.produce.transaction_manager import TransactionManager
 from sparkmirror.copy.task.produce.transaction_state import Transaction
 from sparkmirror.copy.task.reports import TaskReporter
+from sparkmirror.copy.task.transform.converter_factory import ConverterFactory
 from sparkmirror.copy.transactional_producer_config import TransactionalProducer
 
 DEADLINE_PASSED_S = 0.001
@@ -46,6 +46,7 @@ class TaskLeases:
     reporter: TaskReporter
     send: Callable[[ControlMessage], None]
     new_transaction_manager: Callable[[Transaction], TransactionManager]
+    converters: ConverterFactory
     transactions: TransactionManager | None = None
     """In exactly-once mode, from the first grant on."""
     _by_key: dict[str, LeasedPartition] = field(default_factory=dict)
@@ -74,9 +75,7 @@ class TaskLeases:
         self.target.invalidate_leaders()
         for lease in grant.leases:
             limits = target_limits_from_json(grant.target_limits[lease.target.topic])
-            converter = BatchConverter(
-                limits, self.settings.read_committed, leader_epoch=lease.source_epoch
-            )
+            converter = self.converters.new_converter(lease, limits, grant.policy_topics)
             partition = LeasedPartition(
                 PartitionQueue(lease, self.sender.transaction),
                 converter,

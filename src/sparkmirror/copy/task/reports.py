@@ -134,6 +134,8 @@ class TaskReporter:
             bytes=dict(counts.bytes),
             ages={p.key: p.pop_ages() for p in changed if p.has_ages},
             suppressed={p.key: p.pop_suppressed() for p in changed if p.suppressed},
+            filtered={p.key: p.pop_filtered() for p in changed if p.converter.filtered},
+            skipped={p.key: p.pop_skipped() for p in changed if p.converter.skipped},
         )
 
     @property

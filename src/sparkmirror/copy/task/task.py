@@ -43,6 +43,7 @@ from sparkmirror.copy.task.produce.transaction_manager import TransactionManager
 from sparkmirror.copy.task.produce.transaction_state import Transaction
 from sparkmirror.copy.task.reports import TaskReporter
 from sparkmirror.copy.task.throttle import Throttle
+from sparkmirror.copy.task.transform.converter_factory import ConverterFactory
 from sparkmirror.copy.transaction_committer import TransactionCommitter
 from sparkmirror.errors import MirrorError
 from sparkmirror.wire.net.buffer_pool import MemoryBudget
@@ -121,6 +122,7 @@ class CopyTask:
             reporter=self.reporter,
             send=connection.send,
             new_transaction_manager=self._new_transaction_manager,
+            converters=ConverterFactory.for_settings(settings),
         )
         self._partitions = self.leases.partitions
         self._message_handler = DriverMessageHandler(self.leases, self.reporter, self.throttle)

@@ -19,6 +19,7 @@ from sparkmirror.mirror.topics.replication_policy import (
     ReplicationPolicy,
     is_internal_with_any_separator,
 )
+from sparkmirror.mirror.topics.routed_policy import unrouted_policy
 from sparkmirror.model import SourceAndTarget, TopicPartition
 
 
@@ -70,7 +71,7 @@ class TopicSelection:
     def _is_source_cycle(self, source: str) -> bool:
         # With policies that keep names, every topic is a remote topic from the source.
         keeps_names = isinstance(
-            self.policy, IdentityReplicationPolicy | AwsSampleReplicationPolicy
+            unrouted_policy(self.policy), IdentityReplicationPolicy | AwsSampleReplicationPolicy
         )
         return self.source_alias_is_cycle and source == self.flow.source and not keeps_names
 

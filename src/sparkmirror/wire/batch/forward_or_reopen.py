@@ -3,6 +3,7 @@
     forward   the header is changed, the records stay compressed
     reopen    the batch is decompressed, renumbered, retimed, split or recompressed
     upgrade   messages of magic 0 or 1 become a batch of magic 2, which then takes a lane
+    transform the records are read, changed or dropped by a connector's transformations, and written
     skip      the batch is not copied; the position moves past it
 
 `choose_lane` is a pure function, called once for each fetched batch in log order. It returns the
@@ -36,6 +37,7 @@ class Lane(enum.Enum):
     FORWARD = "forward"
     REOPEN = "reopen"
     UPGRADE = "upgrade"
+    TRANSFORM = "transform"
     SKIP = "skip"
 
 
@@ -52,10 +54,12 @@ class LaneReason(enum.Enum):
     TOO_LARGE = "larger-than-target-allows", Lane.REOPEN
     UNSUPPORTED_CODEC = "codec-unknown-to-target", Lane.REOPEN
     OLD_MESSAGE_FORMAT = "old-message-format", Lane.UPGRADE
+    TRANSFORMED = "transformed", Lane.TRANSFORM
     ALREADY_COPIED = "already-copied", Lane.SKIP
     CONTROL = "control", Lane.SKIP
     EMPTIED = "emptied-by-compaction", Lane.SKIP
     ABORTED_TRANSACTION = "aborted-transaction", Lane.SKIP
+    FILTERED = "filtered", Lane.SKIP
 
     lane: Lane
 

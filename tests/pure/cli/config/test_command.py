@@ -48,8 +48,11 @@ def rows(text: str) -> list[list[str]]:
 def test_flows_lists_flows_with_their_connectors(file: Path) -> None:
     result = run("flows", file)
     assert result.exit_code == 0
-    assert ["A->B", "source,", "checkpoint,", "heartbeat", "A-mm2", "4"] in rows(result.output)
-    assert ["B->A", "heartbeat", "B-mm2", "2"] in rows(result.output)
+    unchanged = ["unchanged:", "no", "transformation"]
+    assert ["A->B", "source,", "checkpoint,", "heartbeat", "A-mm2", "4", *unchanged] in rows(
+        result.output
+    )
+    assert ["B->A", "heartbeat", "B-mm2", "2", "-"] in rows(result.output)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +76,28 @@ def test_flows_prints_json(file: Path) -> None:
         "source": "B",
         "target": "A",
         "connectors": {"source": False, "checkpoint": False, "heartbeat": True},
+        "records": None,
     }
+
+
+MASK = """A->B.transforms=mask
+A->B.transforms.mask.type=org.apache.kafka.connect.transforms.MaskField$Value
+A->B.transforms.mask.fields=ssn
+"""
+
+
+def test_flows_and_explain_say_how_far_records_are_opened(file: Path) -> None:
+    file.write_text(FILE + MASK)
+    assert "records: mask needs values" in run("flows", file).output
+    assert run_json("flows", file)[0]["records"] == {
+        "lane": "records",
+        "reason": "mask needs values",
+    }
+    explained = run("explain", file, "transforms", "--flow", "A->B", "--connector", "source")
+    assert "  lane records: mask needs values" in explained.output
+    file.write_text(FILE + "A->B.transforms=${file:/secret:name}\n")
+    assert "unknown: see sparkmirror config validate" in run("flows", file).output
+    assert run_json("flows", file)[0]["records"] is None
 
 
 def test_extra_argument_is_rejected(file: Path) -> None:

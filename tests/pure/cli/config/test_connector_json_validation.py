@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sparkmirror.cli.config.command import config
-from sparkmirror.config.definition.connector_config_validation import WorkerCapabilities
+from sparkmirror.cli.config.connector_json_validation import ConnectorWorker
 from sparkmirror.connect.herder.config_validator import ConfigValidator
 from sparkmirror.errors import BadRequest, ConfigError, PropertiesError
 
@@ -80,13 +80,16 @@ def test_every_form_of_a_valid_connector_has_no_findings(file: Path, value: obje
         {"tasks.max": "x", "replication.factor": "y", "topics": "a["},
         {"exactly.once.support": "required"},
         {"transforms": "t"},
+        {"transforms": "t", "transforms.t.type": "TimestampRouter"},
+        {"sparkmirror.transform.value.format": "avro"},
+        {"sparkmirror.errors.deadletterqueue.topic.name": "dead"},
         {"source.cluster.alias": None},
     ],
 )
 def test_faults_are_those_of_the_rest_api(file: Path, changes: dict[str, Any]) -> None:
     expected = {key: None if v is None else str(v) for key, v in {**NAMED, **changes}.items()}
     with pytest.raises(BadRequest) as raised:
-        ConfigValidator(WorkerCapabilities(), {}).require_valid(expected)
+        ConfigValidator(ConnectorWorker().capabilities, {}).require_valid(expected)
     found = faults(file, {**NAMED, **changes})
     lines = str(raised.value).splitlines()[1:-1]
     assert sorted(message for _, message in found) == sorted(lines)
@@ -191,6 +194,23 @@ def test_setting_that_fails_at_start_is_a_notice(
     assert key in [n["key"] for n in found["notices"] if n["kind"] == "fails at start"]
     disabled = report(file, {**NAMED, **changes, "enabled": "false"})
     assert "fails at start" not in [n["kind"] for n in disabled["notices"]]
+
+
+def test_a_key_that_no_transformation_reads_is_a_notice(file: Path) -> None:
+    value = {
+        **NAMED,
+        "transforms": "t",
+        "transforms.t.type": "RegexRouter",
+        "transforms.t.regex": "a",
+        "transforms.t.replacement": "b",
+        "transforms.t.regx": "c",
+        "sparkmirror.transform.value.format": "json",
+    }
+    found = report(file, value)
+    assert found["faults"] == []
+    (notice,) = [one for one in found["notices"] if one["kind"] == "no effect"]
+    assert notice["key"] == "transforms.t.regx"
+    assert "did you mean transforms.t.regex?" in notice["message"]
 
 
 def test_retired_unknown_and_secret_keys_are_notices(file: Path) -> None:

@@ -19,6 +19,7 @@ from sparkmirror.config.definition.java_classes import (
 )
 from sparkmirror.config.files.flow_config_precedence import ALL_CONNECTOR_NAMES
 from sparkmirror.config.plugin_module_allowlist import PluginModuleAllowlist
+from sparkmirror.errors import ConfigFault
 
 WORKER = WorkerCapabilities()
 NEVER_CLOSED = "has a character class never closed at position"
@@ -121,7 +122,7 @@ def test_a_class_of_another_type_is_not_accepted_as_a_transformation() -> None:
     predicate = "org.apache.kafka.connect.transforms.predicates.RecordIsTombstone"
     found = errors(config(SOURCE_CONNECTOR, transforms="x", transforms_x_type=predicate))
     assert found["transforms.x.type"] == [
-        f"Invalid value {predicate} for configuration transforms.x.type: Not a Transformation"
+        f"Class class {predicate} does not implement the Transformation interface"
     ]
 
 
@@ -143,7 +144,7 @@ def test_an_undefined_predicate_and_a_negation_without_predicate_are_faults() ->
     )
     assert errors(props) == {
         "transforms.f.predicate": ["Predicate 'gone' is not defined; add it to predicates."],
-        "transforms.g.negate": [
+        "transforms.g.type": [
             (
                 "Config 'transforms.g.negate' was provided but there is no config "
                 "'transforms.g.predicate' defining a predicate to be negated."
@@ -160,6 +161,51 @@ def test_aliases_may_add_the_same_key() -> None:
         transforms_t_target_type="Filter",
     )
     assert errors(props) == {}
+
+
+FORMAT = "sparkmirror.transform.value.format"
+DEADLETTERQUEUE = "sparkmirror.errors.deadletterqueue.topic.name"
+
+
+def test_our_own_keys_are_in_the_answer_only_with_a_fault() -> None:
+    valid = {**config(SOURCE_CONNECTOR), FORMAT: "json", "sparkmirror.on.loss": "skip"}
+    found = validate_connector_config(valid, WORKER)
+    assert not [one for one in found.configs if one.value.name.startswith("sparkmirror.")]
+    assert errors(valid | {FORMAT: "avro", "sparkmirror.on.loss": "x"}) == {
+        "sparkmirror.on.loss": [
+            (
+                "Invalid value x for configuration sparkmirror.on.loss: String must be one of: "
+                "halt, skip, restart"
+            )
+        ],
+        FORMAT: [
+            (
+                f"Invalid value avro for configuration {FORMAT}: String must be one of: bytes, "
+                "json, json-with-schema, string"
+            )
+        ],
+    }
+
+
+def test_connectors_that_copy_nothing_do_not_read_our_own_keys() -> None:
+    assert errors({**config(CHECKPOINT_CONNECTOR), FORMAT: "avro"}) == {}
+
+
+def test_dead_letters_need_errors_that_are_tolerated() -> None:
+    asked = {**config(SOURCE_CONNECTOR), DEADLETTERQUEUE: "dead"}
+    assert "needs errors.tolerance=all" in errors(asked)[DEADLETTERQUEUE][0]
+    assert errors(asked | {"errors.tolerance": " all "}) == {}
+    assert errors(asked | {DEADLETTERQUEUE: " "}) == {}
+
+
+def test_transformations_that_a_worker_cannot_run_are_faults_of_source_connectors() -> None:
+    worker = WorkerCapabilities(
+        transformation_faults=lambda _: [ConfigFault("transforms.x.type", "cannot be run")]
+    )
+    own = {"transforms": "x", "transforms_x_type": "Filter"}
+    found = errors(config(SOURCE_CONNECTOR, **own), worker)
+    assert found == {"transforms.x.type": ["cannot be run"]}
+    assert errors(config(CHECKPOINT_CONNECTOR, **own), worker) == {}
 
 
 def test_a_version_of_a_transformation_must_exist() -> None:

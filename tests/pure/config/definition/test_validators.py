@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from sparkmirror.config.definition.java_classes import CONVERTERS, DEFAULT_TOPIC_FILTER
+from sparkmirror.config.definition.java_classes import (
+    CONVERTERS,
+    DEFAULT_TOPIC_FILTER,
+    PREDICATES,
+)
+from sparkmirror.config.definition.transform_validators import (
+    CastSpec,
+    ImplementsInterface,
+    NonDuplicateList,
+    RenameMappings,
+)
 from sparkmirror.config.definition.validators import (
     CaseInsensitiveValidString,
-    ColonDelimitedPairs,
     CompositeValidator,
     ConcreteSubClassValidator,
     ListenersValidator,
@@ -37,6 +46,9 @@ WIDE = ValidList()
 STRICT = ValidList(may_be_empty=False)
 FORMATS = ValidList(valid_strings=("legacy", "new"), may_be_empty=False)
 CONVERTER = ConcreteSubClassValidator("org.apache.kafka.connect.storage.Converter", CONVERTERS)
+PREDICATE = ImplementsInterface(
+    "org.apache.kafka.connect.transforms.predicates.Predicate", PREDICATES
+)
 FACTOR = TopicSettingValidator("Number must be positive", "Positive number")
 
 ACCEPTED: list[tuple[Validator, ParsedValue]] = [
@@ -53,7 +65,14 @@ ACCEPTED: list[tuple[Validator, ParsedValue]] = [
     (NonNullValidator(), ""),
     (NonEmptyString(), None),
     (NonEmptyListValidator(), ("a",)),
-    (ColonDelimitedPairs(), ("a:b",)),
+    (RenameMappings(), ("a:b",)),
+    (NonDuplicateList(), ("a", "b")),
+    (NonDuplicateList(may_be_empty=True), ()),
+    (CastSpec(), ("a:int8", "b: STRING")),
+    (CastSpec(), ("float64",)),
+    (PREDICATE, None),
+    (PREDICATE, PREDICATES[0]),
+    (PREDICATE, "my.module:Condition"),
     (NonEmptyStringWithoutControlChars(), None),
     (NonEmptyStringWithoutControlChars(), "mm2 ✓ a/b"),
     (RegexValidator(), "a.*"),
@@ -118,9 +137,39 @@ REFUSED: list[tuple[Validator, ParsedValue, str]] = [
     (NonEmptyString(), "", "Invalid value  for configuration k: String must be non-empty"),
     (NonEmptyListValidator(), (), "Invalid value [] for configuration k: Empty list"),
     (
-        ColonDelimitedPairs(),
-        ("a",),
-        "Invalid value [a] for configuration k: Every item must be a pair old:new",
+        RenameMappings(),
+        ("a:b", "a:"),
+        "Invalid value [a:b, a:] for configuration k: Invalid rename mapping: a:",
+    ),
+    (NonDuplicateList(), None, "Configuration 'k' values must not be null."),
+    (NonDuplicateList(), ("", ""), "Configuration 'k' values must not be duplicated."),
+    (NonDuplicateList(), ("a", ""), "Configuration 'k' values must not be empty."),
+    (
+        NonDuplicateList(),
+        (),
+        "Configuration 'k' must not be empty. Valid values include: any non-empty value",
+    ),
+    (CastSpec(), None, "Must specify at least one field to cast."),
+    (
+        CastSpec(),
+        ("int8", "int16"),
+        (
+            "Cast transformations that specify a type to cast the entire value to may only specify "
+            "a single cast in their spec"
+        ),
+    ),
+    (
+        CastSpec(),
+        ("a:map",),
+        (
+            "Cast transformation does not support casting to MAP; supported types are "
+            "[INT8, INT16, INT32, INT64, FLOAT32, FLOAT64, BOOLEAN, STRING]"
+        ),
+    ),
+    (
+        PREDICATE,
+        DEFAULT_TOPIC_FILTER,
+        f"Class class {DEFAULT_TOPIC_FILTER} does not implement the Predicate interface",
     ),
     (
         NonEmptyStringWithoutControlChars(),

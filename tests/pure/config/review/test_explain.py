@@ -140,9 +140,10 @@ A->B.producer.override.batch.size=5
         (FlowPart.WORKER, "request.timeout.ms", "it tunes Kafka's Java clients"),
         (FlowPart.WORKER, "status.storage.replication.factor", ""),
         (FlowPart.SOURCE, "topic.creation.default.partitions", "a mirror creates its topics"),
-        (FlowPart.SOURCE, "errors.tolerance", "transformations are not supported"),
+        (FlowPart.SOURCE, "errors.tolerance", ""),
+        (FlowPart.HEARTBEAT, "errors.tolerance", "only source connectors apply transformations"),
         (FlowPart.SOURCE, "key.converter.schemas.enable", "records are copied as bytes"),
-        (FlowPart.SOURCE, "errors.retry.timeout", "transformations are not supported"),
+        (FlowPart.SOURCE, "errors.retry.timeout", "is not tried again"),
     ],
 )
 def test_a_key_without_effect_says_why(part: FlowPart, key: str, reason: str) -> None:

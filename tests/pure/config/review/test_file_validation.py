@@ -512,10 +512,11 @@ def test_a_store_whose_password_cannot_be_fetched_is_not_checked() -> None:
 
 
 def test_transformations_are_a_fault_of_the_source_connector() -> None:
-    lines = "A->B.transforms=x\nA->B.transforms.x.type=Filter\n"
+    assert not reviewed(f"{TWO}A->B.transforms=x\nA->B.transforms.x.type=Filter\n").errors
+    lines = "A->B.transforms=x\nA->B.transforms.x.type=Missing\n"
     (error,) = reviewed(TWO + lines).errors
-    assert (error.line, error.key, error.locations) == (5, "A->B.transforms", ("A->B source",))
-    assert "transforms x cannot be run yet" in error.message
+    assert (error.line, error.locations[0]) == (6, "A->B source")
+    assert "Class Missing could not be found" in error.message
 
 
 def test_an_unknown_auto_offset_reset_is_a_fault() -> None:
@@ -552,3 +553,46 @@ def test_a_client_with_config_providers_of_its_own_is_a_fault() -> None:
     ((line, key, message),) = faults(TWO + "A.consumer.config.providers=x\n")
     assert (line, key) == (5, "A.consumer.config.providers")
     assert "declares them in the worker's file, as config.providers" in message
+
+
+BOTH_WAYS = """clusters=A,B
+A.bootstrap.servers=a:1
+B.bootstrap.servers=b:1
+A->B.enabled=true
+B->A.enabled=true
+"""
+
+
+def strip_prefix(flow: str, source: str, **keys: str) -> str:
+    """Lines that take the prefix of the source away."""
+    lines = {
+        "transforms": "r",
+        "transforms.r.type": "RegexRouter",
+        "transforms.r.regex": rf"{source}\\.(.*)",
+        "transforms.r.replacement": "$1",
+        **keys,
+    }
+    return "".join(f"{flow}.{key}={text}\n" for key, text in lines.items())
+
+
+@pytest.mark.parametrize(
+    ("lines", "topic"),
+    [
+        (strip_prefix("A->B", "A") + strip_prefix("B->A", "B"), "topic"),
+        (
+            strip_prefix("A->B", "A", topics="orders.*, pay")
+            + strip_prefix("B->A", "B", topics=".*"),
+            "orders",
+        ),
+        (strip_prefix("A->B", "A", topics="a") + strip_prefix("B->A", "B", topics="b"), ""),
+        (strip_prefix("A->B", "A"), ""),
+        (strip_prefix("A->B", "A") + strip_prefix("B->A", "B", enabled="false"), ""),
+        ("replication.policy.class=IdentityReplicationPolicy\n", ""),
+    ],
+)
+def test_routes_that_copy_topics_in_a_circle_get_a_notice(lines: str, topic: str) -> None:
+    found = [n for n in reviewed(BOTH_WAYS + lines).notices if n.kind is NoticeKind.CIRCLE]
+    assert [n.message.partition(" to each other")[0] for n in found] == (
+        [f"A->B and B->A copy topics such as {topic}"] if topic else []
+    )
+    assert [n.key for n in found] == (["A->B.transforms"] if topic else [])

@@ -32,9 +32,10 @@ def messages_by_key(lines: str, before: str = TWO) -> dict[str, str]:
         ("offset.flush.interval.ms=1", "write B.offset.flush.interval.ms"),
         ("group.id=g", "write B.group.id"),
         ("topic.creation.groups=x", "write A->B.topic.creation.groups"),
-        ("transforms.x.type=y", "transformations are not supported"),
-        ("A->B.predicates=x", "transformations are not supported"),
-        ("A->B.predicates.x.type=y", "transformations are not supported"),
+        ("transforms.x.type=y", "only below a flow; write A->B.transforms.x.type"),
+        ("B.predicates.x.type=y", "write A->B.predicates.x.type"),
+        ("A->B.predicates.x.type=y", "A->B.predicates does not name the alias x"),
+        ("A->B.sparkmirror.transform.value.formt=json", "did you mean A->B.sparkmirror.transform."),
         ("producer.linger.ms=5", "write A.producer.linger.ms or B.producer.linger.ms"),
         ("sparkmirror.on.los=skip", "did you mean sparkmirror.on.loss?"),
         ("B.sparkmirror.on.loss=skip", "write A->B.sparkmirror.on.loss, or sparkmirror.on.loss"),
@@ -107,6 +108,36 @@ def test_a_key_without_effect_gets_a_notice_with_advice(line: str, reason: str) 
 )
 def test_a_key_with_an_effect_gets_no_notice(line: str) -> None:
     assert messages_by_key(line) == {}
+
+
+ROUTER = "A->B.transforms=r\nA->B.transforms.r.type=RegexRouter\nA->B.transforms.r.regex=x"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "A->B.transforms.r.replacement=y",
+        "A->B.predicates=p\nA->B.predicates.p.type=RecordIsTombstone",
+        "A->B.transforms.r.predicate=p\nA->B.transforms.r.negate=true",
+        "A->B.sparkmirror.transform.value.format=json",
+        "sparkmirror.transform.key.format=json",
+        "A->B.errors.tolerance=all\nerrors.log.enable=true",
+    ],
+)
+def test_keys_of_transformations_have_an_effect(line: str) -> None:
+    assert messages_by_key(f"{ROUTER}\n{line}") == {}
+
+
+def test_a_key_that_the_class_of_a_transformation_does_not_have_gets_advice() -> None:
+    assert messages_by_key(f"{ROUTER}\nA->B.transforms.r.replacemnt=y") == {
+        "A->B.transforms.r.replacemnt": "has no effect: the class of the alias has no key "
+        "replacemnt; did you mean A->B.transforms.r.replacement?"
+    }
+
+
+def test_keys_of_an_alias_from_a_placeholder_are_taken_as_read() -> None:
+    lines = "A->B.transforms=${env:LIST}\nA->B.transforms.r.of.my.own=1"
+    assert messages_by_key(lines) == {}
 
 
 def test_a_key_that_always_loses_names_the_winner() -> None:

@@ -28,6 +28,7 @@ from sparkmirror.copy.task.produce.transaction_manager import TransactionManager
 from sparkmirror.copy.task.produce.transaction_state import Transaction
 from sparkmirror.copy.task.reports import TaskReporter
 from sparkmirror.copy.task.throttle import Throttle
+from sparkmirror.copy.task.transform.converter_factory import ConverterFactory
 from sparkmirror.errors import ClusterUnavailable
 from sparkmirror.wire.batch.records import Record, build_batch
 from sparkmirror.wire.batch.target_limits import TargetLimits
@@ -93,6 +94,7 @@ class Task:
             reporter=self.reporter,
             send=self.sent.append,
             new_transaction_manager=self._no_transactions,
+            converters=ConverterFactory(),
         )
         self.plan = FetchPlan(connection, False)
         for number in NUMBERS:

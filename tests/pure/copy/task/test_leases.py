@@ -29,6 +29,7 @@ from sparkmirror.copy.task.produce.transaction_manager import TransactionManager
 from sparkmirror.copy.task.produce.transaction_state import Transaction
 from sparkmirror.copy.task.reports import TaskReporter
 from sparkmirror.copy.task.throttle import Throttle
+from sparkmirror.copy.task.transform.converter_factory import ConverterFactory
 from sparkmirror.wire.batch.target_limits import TargetLimits
 from sparkmirror.wire.net.buffer_pool import MemoryBudget
 from sparkmirror.wire.net.connection import ClientConfig
@@ -61,6 +62,7 @@ class TaskWithoutBrokers:
             reporter=self.reporter,
             send=self.sent.append,
             new_transaction_manager=self._no_transactions,
+            converters=ConverterFactory(),
         )
         self.handler = DriverMessageHandler(self.leases, self.reporter, self.throttle)
 

@@ -1,7 +1,4 @@
-"""A catalogue only: the keys of Connect's transformations of fields, by class name.
-
-No transformation runs here. The REST API lists these keys and validates them, as Connect does.
-"""
+"""The keys of Connect's transformations of fields, by class name."""
 
 from __future__ import annotations
 
@@ -15,10 +12,13 @@ from sparkmirror.config.definition.config_def import (
     ConfigDef,
     ConfigKey,
 )
+from sparkmirror.config.definition.transform_validators import (
+    CastSpec,
+    NonDuplicateList,
+    RenameMappings,
+)
 from sparkmirror.config.definition.validators import (
     CaseInsensitiveValidString,
-    ColonDelimitedPairs,
-    NonEmptyListValidator,
     NonEmptyString,
     ValidString,
 )
@@ -90,7 +90,7 @@ FIELD_TRANSFORMS: Final = {
             REQUIRED,
             HIGH,
             "Fields and their new types as field:type, or one type for the whole key or value.",
-            validator=NonEmptyListValidator(),
+            validator=CastSpec(),
         ),
         KEEP_DEFAULTS,
     ),
@@ -125,7 +125,7 @@ FIELD_TRANSFORMS: Final = {
             REQUIRED,
             HIGH,
             "Fields whose values are hidden.",
-            validator=NonEmptyListValidator(),
+            validator=NonDuplicateList(),
         ),
         ConfigKey(
             "replacement",
@@ -138,15 +138,29 @@ FIELD_TRANSFORMS: Final = {
         KEEP_DEFAULTS,
     ),
     "ReplaceField": ConfigDef(
-        ConfigKey("exclude", Type.LIST, (), MEDIUM, "Fields to take away; wins over include."),
-        ConfigKey("include", Type.LIST, (), MEDIUM, "Fields to keep; empty keeps all."),
+        ConfigKey(
+            "exclude",
+            Type.LIST,
+            (),
+            MEDIUM,
+            "Fields to take away; wins over include.",
+            validator=NonDuplicateList(may_be_empty=True),
+        ),
+        ConfigKey(
+            "include",
+            Type.LIST,
+            (),
+            MEDIUM,
+            "Fields to keep; empty keeps all.",
+            validator=NonDuplicateList(may_be_empty=True),
+        ),
         ConfigKey(
             "renames",
             Type.LIST,
             (),
             MEDIUM,
             "New names of fields, as old:new.",
-            validator=ColonDelimitedPairs(),
+            validator=RenameMappings(),
         ),
         KEEP_DEFAULTS,
     ),
@@ -163,7 +177,7 @@ FIELD_TRANSFORMS: Final = {
             REQUIRED,
             HIGH,
             "Fields of the value that become the key.",
-            validator=NonEmptyListValidator(),
+            validator=NonDuplicateList(),
         ),
         KEEP_DEFAULTS,
     ),

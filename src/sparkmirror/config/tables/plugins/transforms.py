@@ -1,7 +1,7 @@
-"""A catalogue only: the keys of Connect's transformations and predicates, by class name.
+"""The keys of Connect's transformations and predicates, by class name.
 
-No transformation runs here. The REST API lists these keys and validates them, as Connect does; a
-source connector with `transforms` fails. Transformations of fields are in `field_transforms`.
+The package `transforms` has the classes themselves. Transformations of fields are in
+`field_transforms`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Final
 
 from sparkmirror.config.definition.config_def import HIGH, MEDIUM, REQUIRED, ConfigDef, ConfigKey
 from sparkmirror.config.definition.java_classes import PREDICATES, TRANSFORMATIONS
+from sparkmirror.config.definition.transform_validators import NonDuplicateList
 from sparkmirror.config.definition.validators import (
     CompositeValidator,
     NonEmptyListValidator,
@@ -28,7 +29,7 @@ _DROP_HEADERS: Final = ConfigDef(
         REQUIRED,
         HIGH,
         "Names of the headers to take away.",
-        validator=NonEmptyListValidator(),
+        validator=NonDuplicateList(),
     ),
 )
 

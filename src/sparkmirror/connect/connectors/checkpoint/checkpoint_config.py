@@ -41,7 +41,7 @@ class MirrorCheckpointConfig:
         """Parse all keys. Raises ConfigError with all errors."""
         typed_config = TypedConfig(CHECKPOINT, config)
         return cls(
-            shared=MirrorConnectorConfig.from_config(typed_config, config),
+            shared=MirrorConnectorConfig.from_config(typed_config, config).with_static_route(),
             topic_filter=topic_filter(typed_config, config),
             group_filter=group_filter(typed_config, config),
             refresh_groups_s=typed_config.get_interval_s("refresh.groups"),

@@ -20,6 +20,7 @@ from sparkmirror.connect.connectors.shared.cluster_watcher import ClusterWatcher
 from sparkmirror.connect.connectors.shared.topic_creation import InternalTopicCreation
 from sparkmirror.mirror.connect_topics import offset_alterations
 from sparkmirror.mirror.connect_topics.offset_alterations import OffsetAlteration
+from sparkmirror.mirror.topics.routed_policy import RoutedPolicy
 from sparkmirror.mirror.topics.task_assignment import checkpoint_task_configs
 
 log = logging.getLogger(__name__)
@@ -74,12 +75,13 @@ class MirrorCheckpointConnector:
             return True
         parsed = MirrorCheckpointConfig.parse(config)
         policy, source = parsed.shared.policy, parsed.shared.flow.source
+        is_routed = isinstance(policy, RoutedPolicy)  # then any topic may be a remote topic
 
         def foreign_reason(partition: Mapping[str, str]) -> str:
             group, topic = partition["group"], partition["topic"]
             if not parsed.group_filter.should_replicate_group(group):
                 return f"groups and groups.exclude do not select group {group}"
-            if policy.topic_source(topic) != source:
+            if not is_routed and policy.topic_source(topic) != source:
                 remote = policy.format_remote_topic(source, topic)
                 return f"{topic} is no remote topic of {source}; topic {topic} has {remote}"
             return ""

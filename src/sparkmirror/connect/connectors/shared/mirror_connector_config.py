@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from sparkmirror.cluster.access import ClusterAccess
@@ -16,6 +16,7 @@ from sparkmirror.config.client_configs import (
 )
 from sparkmirror.config.definition.java_classes import DEFAULT_GROUP_FILTER, DEFAULT_TOPIC_FILTER
 from sparkmirror.config.tables.plugins.filters import GROUP_FILTER, TOPIC_FILTER
+from sparkmirror.connect.connectors.shared.transformed_names import with_static_route
 from sparkmirror.connect.connectors.shared.typed_config import TypedConfig, load_plugin
 from sparkmirror.errors import ConfigError
 from sparkmirror.mirror.topics.filters import (
@@ -66,6 +67,13 @@ class MirrorConnectorConfig:
             admin_timeout_s=typed_config.get_int("admin.timeout.ms") / 1000,
             originals=dict(config),
         )
+
+    def with_static_route(self) -> Self:
+        """Return the config with the route of the connector's transformations in its policy.
+
+        Raises ConfigError for faults of the transformations.
+        """
+        return replace(self, policy=with_static_route(self.policy, self.originals))
 
     def cluster_alias(self, side: ClusterSide) -> str:
         """Return the alias of the cluster on one side."""

@@ -13,7 +13,7 @@ import enum
 import logging
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final, TypeVar
 
@@ -25,9 +25,14 @@ from sparkmirror.config.client_configs import (
     offset_syncs_client_config,
 )
 from sparkmirror.config.tables.source_framework import SOURCE_ONLY
+from sparkmirror.connect.connectors.shared.mirror_connector_config import MirrorConnectorConfig
 from sparkmirror.connect.connectors.shared.typed_config import TypedConfig
 from sparkmirror.connect.connectors.shared.worker_client_config import WorkerClientConfig
 from sparkmirror.connect.connectors.source.source_config import MirrorSourceConfig
+from sparkmirror.connect.connectors.source.transform_settings import (
+    default_zone_name,
+    transform_settings,
+)
 from sparkmirror.connect.task_group import TaskPlan
 from sparkmirror.copy.delivery import (
     DEFAULT_TRANSACTION_TIMEOUT_S,
@@ -46,6 +51,7 @@ from sparkmirror.copy.job import (
 from sparkmirror.copy.producer_limits import ProducerLimits
 from sparkmirror.copy.settings import CopySettings, rate_per_task
 from sparkmirror.errors import ConfigError
+from sparkmirror.mirror.topics.routed_policy import unrouted_policy
 from sparkmirror.mirror.topics.task_assignment import assigned_partitions
 
 log = logging.getLogger(__name__)
@@ -61,7 +67,6 @@ E = TypeVar("E", bound=enum.StrEnum)
 
 _MAX_FLUSH_S = 10.0
 _RESET: Final = "auto.offset.reset"
-_TRANSFORMS: Final = "transforms"
 _INTERVAL: Final = "transaction.boundary.interval.ms"
 _BY_DURATION = "by_duration:"
 _DURATION = re.compile(
@@ -72,7 +77,7 @@ _SECONDS = {"days": 86_400, "hours": 3_600, "minutes": 60, "seconds": 1}
 
 def build_job(plan: TaskPlan, worker: WorkerClientConfig) -> CopyJob:
     """Return the job for the engine. Raises ConfigError for invalid values."""
-    _reject_transforms(plan.config)
+    transforms = transform_settings(plan.config)
     config = MirrorSourceConfig.parse(plan.config)
     originals, shared = plan.config, config.shared
     tasks = {number: assigned_partitions(task) for number, task in plan.tasks.items()}
@@ -98,12 +103,15 @@ def build_job(plan: TaskPlan, worker: WorkerClientConfig) -> CopyJob:
             read_committed=consumer.get("isolation.level") != "read_uncommitted",
             rack=consumer.get("client.rack", ""),
             bytes_per_s=rate_per_task(_bytes_per_s(originals), plan.task_count),
+            transforms=transforms,
+            transforms_zone=default_zone_name() if transforms else "UTC",
         ),
         offsets_topic=worker.offsets_topic(originals),
         offsets_client=worker.offsets_client_properties(originals),
         remote_topics={
             topic: shared.policy.format_remote_topic(shared.flow.source, topic) for topic in topics
         },
+        policy_topics=_policy_topics(shared, topics),
         tasks=tasks,
         is_shared=True,
         task_count=plan.task_count,
@@ -162,15 +170,17 @@ def _syncs(config: MirrorSourceConfig) -> OffsetSyncsTopic | None:
     )
 
 
-def _reject_transforms(config: Mapping[str, str]) -> None:
-    """Raise ConfigError if transforms are configured: records are copied unchanged."""
-    named = config.get(_TRANSFORMS, "").strip()
-    if named:
-        raise ConfigError.of(
-            _TRANSFORMS,
-            f"{_TRANSFORMS} {named} cannot be run yet: records are copied unchanged; remove"
-            f" {_TRANSFORMS} from the config to copy them",
-        )
+def _policy_topics(shared: MirrorConnectorConfig, topics: Iterable[str]) -> dict[str, str]:
+    """The names of remote topics before a route of the transformations, where it changes them."""
+    named = {
+        topic: unrouted_policy(shared.policy).format_remote_topic(shared.flow.source, topic)
+        for topic in topics
+    }
+    return {
+        topic: name
+        for topic, name in named.items()
+        if name != shared.policy.format_remote_topic(shared.flow.source, topic)
+    }
 
 
 def _choice(config: Mapping[str, str], key: str, choices: type[E], default: E) -> E:

@@ -49,7 +49,7 @@ class MirrorSourceConfig:
     def parse(cls, config: Mapping[str, str]) -> Self:
         """Parse all keys. Raises ConfigError with all errors."""
         typed_config = TypedConfig(SOURCE, config)
-        shared = MirrorConnectorConfig.from_config(typed_config, config)
+        shared = MirrorConnectorConfig.from_config(typed_config, config).with_static_route()
         return cls(
             shared=shared,
             selection=TopicSelection(

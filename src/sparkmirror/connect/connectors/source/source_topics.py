@@ -18,6 +18,7 @@ from sparkmirror.config.warn_once import warn_once
 from sparkmirror.connect.connectors.shared import topic_creation
 from sparkmirror.connect.connectors.source.source_config import MirrorSourceConfig
 from sparkmirror.errors import ClusterError, TopicRejected, UnsupportedByBroker
+from sparkmirror.mirror.topics.routed_policy import merged_topics
 from sparkmirror.mirror.topics.selection_counts import (
     TopicCategory,
     count_topics,
@@ -64,6 +65,8 @@ class SourceTopics:
         """The remote topics that could not be created or enlarged, with the error of each."""
         self._hidden: Mapping[str, ClusterError] = {}
         """The known topics that the source no longer lets this user describe."""
+        self._merged: Mapping[str, tuple[str, ...]] = {}
+        """The remote topics to which several selected topics are routed, with those topics."""
         self._has_logged_heartbeats = False
         self._has_changes = False
         self._next_target_list_at = float("-inf")
@@ -87,12 +90,16 @@ class SourceTopics:
 
     def find_problem(self) -> str:
         """Return what the last refresh found wrong, as text for operators; empty if nothing."""
-        if not self._known:
+        problems = [
+            f"topics {' and '.join(topics)} are all routed to {remote}, so that none of them is "
+            "copied; change transforms, topics or topics.exclude"
+            for remote, topics in self._merged.items()
+        ]
+        if not self._known and not problems:
             counts = count_topics(self._config.selection, self._listed)
             return explain_nothing_selected(
                 self._config.shared.flow.source, counts, self._config.topics_key
             )
-        problems = []
         if self._failed_creations:
             names, error = _first_of(self._failed_creations)
             problems.append(f"remote topic {names} cannot be created or enlarged: {error}")
@@ -168,11 +175,26 @@ class SourceTopics:
         if topics is None:
             return self._selected
         self._listed = {topic.name: topic.is_internal for topic in topics.values()}
-        selected = self._config.selection.filter_source_partitions(_partitions(topics.values()))
+        selected = self._without_merged(
+            self._config.selection.filter_source_partitions(_partitions(topics.values()))
+        )
         self._log_if_only_heartbeats(selected)
         self._selected = self._known if selected == self._known else selected
         self._listing_digest = digest
         return self._selected
+
+    def _without_merged(self, selected: Partitions) -> Partitions:
+        """Leave out topics that share a remote topic: it has one source partition for each of its
+        partitions."""
+        self._merged = merged_topics(
+            self._config.shared.policy,
+            self._config.shared.flow.source,
+            (partition.topic for partition in selected),
+        )
+        merged = {topic for topics in self._merged.values() for topic in topics}
+        if not merged:
+            return selected
+        return frozenset(partition for partition in selected if partition.topic not in merged)
 
     def _log_if_only_heartbeats(self, selected: Partitions) -> None:
         policy = self._config.shared.policy

@@ -1,4 +1,6 @@
-"""Finds the source and the checkpoint connector of one flow whose replication policies differ.
+"""Finds the source and the checkpoint connector of one flow that name remote topics differently.
+
+Their replication policies differ, or the routes of their transformations.
 
 Pure: it compares configs. Such connectors run, as in MirrorMaker 2, but the checkpoints name topics
 that the source connector does not write.
@@ -17,8 +19,15 @@ from sparkmirror.config.definition.java_classes import (
     resolve_class,
 )
 from sparkmirror.config.definition.value_types import trim
+from sparkmirror.errors import ConfigError, TransformError
+from sparkmirror.transforms.configuration.transformation_stages import transformation_chain
+from sparkmirror.transforms.data.java_environment import JavaEnvironment
+from sparkmirror.transforms.static_route import static_route
 
 _POLICY: Final = "replication.policy.class"
+_TRANSFORMS: Final = "transforms"
+_ANY_TIME: Final = JavaEnvironment(now_ms=0)
+"""A route by the name of a topic does not depend on the clock."""
 _OTHER_KIND: Final = {
     SOURCE_CONNECTOR: CHECKPOINT_CONNECTOR,
     CHECKPOINT_CONNECTOR: SOURCE_CONNECTOR,
@@ -29,6 +38,8 @@ class _Naming(NamedTuple):
     kind: str
     flow: tuple[str, str]
     policy: str
+    route: tuple[str, ...]
+    """The regular expressions and replacements of the transformations that route."""
 
 
 def policy_difference(
@@ -39,15 +50,22 @@ def policy_difference(
     for other_name, other_config in sorted(others.items()):
         other = _naming(other_config)
         if (
-            other_name != name
-            and _OTHER_KIND.get(changed.kind) == other.kind
-            and changed.flow == other.flow
-            and changed.policy != other.policy
+            other_name == name
+            or _OTHER_KIND.get(changed.kind) != other.kind
+            or changed.flow != other.flow
         ):
+            continue
+        if changed.policy != other.policy:
             return (
                 f"Connector {name} has {_POLICY} {changed.policy}, and connector {other_name} of "
                 f"the same flow has {other.policy}: checkpoints name topics that are not mirrored, "
                 f"so group offsets are not synced. Set the same {_POLICY} in both."
+            )
+        if changed.route != other.route:
+            return (
+                f"Connectors {name} and {other_name} are of the same flow, and their {_TRANSFORMS} "
+                "route topics differently: checkpoints name topics that are not mirrored, so group "
+                f"offsets are not synced. Set the same RegexRouters in {_TRANSFORMS} of both."
             )
     return None
 
@@ -60,7 +78,18 @@ def _naming(config: Mapping[str, str | None]) -> _Naming:
             config.get("target.cluster.alias") or "target",
         ),
         _class(config.get(_POLICY) or DEFAULT_REPLICATION_POLICY),
+        _route(config),
     )
+
+
+def _route(config: Mapping[str, str | None]) -> tuple[str, ...]:
+    if not config.get(_TRANSFORMS):
+        return ()
+    try:
+        route = static_route(transformation_chain(config, _ANY_TIME))
+    except (ConfigError, TransformError):
+        return ()  # The connector says so when it starts.
+    return () if route is None else route.texts
 
 
 def _class(name: str) -> str:

@@ -14,6 +14,10 @@ position of the dead owner is unknown: `ReconcileFailed`. Two methods:
     walk     otherwise both logs are read: own records are counted on the target, and source batches
              are converted as a task converts them
 
+Records of a connector with transformations are walked, never jumped to: dropped ones leave gaps,
+and changed ones may be equal. The walk needs the transformations of the dead owner. If the config
+has others now, and something was appended, the position is unknown.
+
 A jump over gaps in the source can only end too early, never too late: it repeats records and skips
 none.
 
@@ -33,9 +37,8 @@ everything else here is pure.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from sparkmirror.copy.driver.fencing.log_comparison import (
@@ -47,6 +50,7 @@ from sparkmirror.copy.lease import Lease, LeaseIdentity
 from sparkmirror.copy.task.batch_converter import BatchConverter
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
 from sparkmirror.copy.task.produce.pending_batch import PendingBatch
+from sparkmirror.copy.task.transform.converter_factory import ConverterFactory
 from sparkmirror.errors import MirrorError
 from sparkmirror.mirror.offsets.run_map import OffsetRun
 from sparkmirror.model import TopicPartition
@@ -121,7 +125,7 @@ class ReconciledPosition:
     method: ReconcileMethod = ReconcileMethod.NOTHING_APPENDED
     has_foreign_records: bool = False
     runs: tuple[OffsetRun, ...] = ()
-    """What was appended, if both logs were compared."""
+    """What was appended, if the target offset of every record is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +144,9 @@ class Reconciler:
     source: LogReader
     target: LogReader
     read_committed: bool
+    converters: ConverterFactory = ConverterFactory()
+    policy_topics: Mapping[str, str] = field(default_factory=dict)
+    """The names of remote topics before a route, by source topic."""
 
     def find(self, lease: Lease, end: int, limits: TargetLimits) -> ReconciledPosition:
         """Return where to resume: `lease` is the ledger's, `end` the end of the target log.
@@ -154,6 +161,8 @@ class Reconciler:
         last = self._last_own_batch(lease, end)
         if last is None:
             return ReconciledPosition(position=lease.position)
+        if lease.chain:
+            return self._walk_transformed(lease, end, last, limits)
         if is_contiguous(lease.identity, last.header):
             count = last.header.next_offset - lease.expected
             position = self._jump(lease, count, last.record, limits)
@@ -165,7 +174,7 @@ class Reconciler:
                     has_foreign_records=last.has_foreign_records,
                 )
         count, has_foreign_records = self._count_own_records(lease, end)
-        position = self._walk(lease, count, last.record, limits)
+        position, _ = self._walk(lease, count, last.record, limits)
         return ReconciledPosition(
             position=position,
             appended=count,
@@ -173,11 +182,41 @@ class Reconciler:
             has_foreign_records=has_foreign_records,
         )
 
+    def _walk_transformed(
+        self, lease: Lease, end: int, last: _LastOwnBatch, limits: TargetLimits
+    ) -> ReconciledPosition:
+        """Walk through the transformations; target offsets are known if all records are own."""
+        self._require_same_chain(lease)
+        is_unbroken = is_contiguous(lease.identity, last.header)
+        if is_unbroken:
+            count = last.header.next_offset - lease.expected
+            has_foreign_records = last.has_foreign_records
+        else:
+            count, has_foreign_records = self._count_own_records(lease, end)
+        position, runs = self._walk(lease, count, last.record, limits)
+        return ReconciledPosition(
+            position=position,
+            appended=count,
+            method=ReconcileMethod.WALK,
+            has_foreign_records=has_foreign_records,
+            runs=tuple(runs) if is_unbroken else (),
+        )
+
+    def _require_same_chain(self, lease: Lease) -> None:
+        """Raise ReconcileFailed if the owner had transformations that the config has no more."""
+        if lease.chain and lease.chain != self.converters.chain:
+            raise ReconcileFailed(
+                f"the transforms of the connector were changed before the last owner of"
+                f" {lease.target} had returned it, so what it appended cannot be found in"
+                f" {lease.source}"
+            )
+
     def _compare(self, lease: Lease, end: int, limits: TargetLimits) -> ReconciledPosition:
         """Compare both logs from the ledger's offsets on; for leases without a producer id."""
         runs: list[OffsetRun] = []
         position, appended = lease.position, 0
         if end > lease.expected:
+            self._require_same_chain(lease)
             matches = copied_records(
                 self._source_records(lease, limits), self._target_records(lease, end, limits)
             )
@@ -262,25 +301,35 @@ class Reconciler:
         record = next((one for one in stored if one.offset == offset), None)
         return offset + 1 if record and same_record(record, last, limits) else None
 
-    def _walk(self, lease: Lease, count: int, last: Record, limits: TargetLimits) -> int:
-        """Convert source batches as a task does, up to as many records as were appended."""
+    def _walk(
+        self, lease: Lease, count: int, last: Record, limits: TargetLimits
+    ) -> tuple[int, list[OffsetRun]]:
+        """Convert source batches as a task does, up to as many records as were appended.
+
+        Returns the position, and the offsets of the records if only own ones were appended.
+        """
         if count == 0:
-            return lease.position
+            return lease.position, []
         converted = 0
+        runs: list[OffsetRun] = []
         for pending in self._source_batches(lease, limits):
-            converted += pending.record_count
-            if converted >= count:
-                index = pending.record_count - (converted - count) - 1
-                record = records.read_records(pending.header, pending.batch)[index]
-                if not same_record(record, last, limits):
+            before = converted
+            for first, length in pending.spans:
+                taken = min(length, count - converted)
+                if taken:
+                    runs.append(OffsetRun(first, lease.expected + converted, taken))
+                    converted += taken
+            if converted == count:
+                sent = records.read_records(pending.header, pending.batch)
+                if not same_record(sent[count - before - 1], last, limits):
                     raise _reconcile_failed(lease)
-                return next(islice(source_offsets(pending.spans), index, None)) + 1
+                return runs[-1].source_first + runs[-1].length, runs
         raise _reconcile_failed(lease)
 
     def _source_batches(self, lease: Lease, limits: TargetLimits) -> Iterator[PendingBatch]:
         """Yield what a task would send, from the ledger's position to the end of the source."""
         queue = PartitionQueue(_without_identity(lease))
-        converter = BatchConverter(limits, self.read_committed)
+        converter = self._new_converter(lease, limits)
         pool = BufferPool()
         while True:
             before = queue.next_fetch_offset
@@ -292,6 +341,12 @@ class Reconciler:
                 yield queue.ready.popleft()
             if refusal or queue.next_fetch_offset == before:
                 return
+
+    def _new_converter(self, lease: Lease, limits: TargetLimits) -> BatchConverter:
+        """Return a converter like that of the owner, who may have had no transformations."""
+        if lease.chain:
+            return self.converters.new_converter(lease, limits, self.policy_topics)
+        return self.converters.new_plain_converter(lease, limits)
 
     def _source_records(self, lease: Lease, limits: TargetLimits) -> Iterator[Record]:
         """Yield the records that a task would send, with their source offsets."""

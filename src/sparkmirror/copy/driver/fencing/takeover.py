@@ -47,6 +47,7 @@ from sparkmirror.copy.driver.fencing.takeover_decisions import (
 from sparkmirror.copy.driver.fencing.unfenced_log_ends import UnfencedLogEnds
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
 from sparkmirror.copy.lease import Lease
+from sparkmirror.copy.task.transform.converter_factory import ConverterFactory
 from sparkmirror.errors import BatchError, ClusterError, NotAuthorized
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.target_limits import TargetLimits
@@ -73,6 +74,10 @@ class Takeover:
     lease_timeout_s: float
     """A task without contact to the driver stops copying after this time."""
     clock: Callable[[], float] = time.monotonic
+    converters: ConverterFactory | None = None
+    """Makes the converters of the job's tasks; None: they copy records unchanged."""
+    policy_topics: Callable[[], Mapping[str, str]] = dict
+    """Returns the names of remote topics before a route, by source topic."""
     _unused_fences: dict[TopicPartition, LogEnd] = field(default_factory=dict)
     """Fences of partitions that are still doubtful: they are not fenced again."""
     _together: int = 0
@@ -269,6 +274,8 @@ class Takeover:
             source=RouterLogReader(self.clusters.source),
             target=RouterLogReader(self.clusters.target),
             read_committed=self.clusters.read_committed,
+            converters=self.converters or ConverterFactory(self.clusters.read_committed),
+            policy_topics=self.policy_topics(),
         )
 
     def _next_producer(self, log_end: LogEnd, *, is_unbroken: bool) -> ProducerIdAndEpoch | None:
@@ -286,7 +293,7 @@ class Takeover:
     ) -> None:
         if found.method is ReconcileMethod.JUMP:
             tracked.add_run(lease.position, lease.expected, found.appended)
-        elif found.method is ReconcileMethod.COMPARE:
+        elif found.method is ReconcileMethod.COMPARE or found.runs:
             for run in found.runs:
                 tracked.add_run(run.source_first, run.target_first, run.length)
         elif found.method is ReconcileMethod.WALK:

@@ -199,6 +199,7 @@ def _continued_lease(entry: LedgerEntry, logs: PartitionLogs) -> Lease:
         source_topic_id=logs.source_topic_id,
         target_topic_id=logs.target_topic_id,
         last_epoch=_last_epoch(entry),
+        chain=entry.extension.chain,
     )
 
 

@@ -21,6 +21,7 @@ from sparkmirror.errors import ConfigError
 from sparkmirror.model import TopicPartition
 from sparkmirror.security.reloaded_properties import ReloadedProperties
 from tests.support.connect.task_plans import plan_of_all_tasks
+from tests.support.copy.transform_chains import DROP_MARKED
 
 CONNECTOR = {
     "name": "mm2-msc",
@@ -199,6 +200,29 @@ def test_sparkmirrors_own_keys_are_validated_too() -> None:
             _job(wrong)
 
 
-def test_transforms_are_rejected() -> None:
-    with pytest.raises(ConfigError, match="transforms rename cannot be run yet"):
+def test_tasks_get_the_transforms_of_the_connector() -> None:
+    settings = _job({**DROP_MARKED, "transforms.strip.headers": "pii,other"}).settings
+    assert settings.transforms["transforms.strip.headers"] == "pii,other"
+    assert settings.chain
+    assert settings.chain == _job(dict(settings.transforms)).settings.chain
+    assert settings.chain != _job(dict(DROP_MARKED)).settings.chain
+    assert settings.chain == _job({**settings.transforms, "errors.tolerance": "all"}).settings.chain
+    assert not _job().settings.chain
+
+
+def test_tasks_get_the_name_before_a_route() -> None:
+    route = {
+        "transforms": "route",
+        "transforms.route.type": "org.apache.kafka.connect.transforms.RegexRouter",
+        "transforms.route.regex": r"A\.(o.*)",
+        "transforms.route.replacement": "$1-copy",
+    }
+    job = _job(route)
+    assert not job.settings.transforms, "no record need be opened"
+    assert job.remote_topics == {"orders": "orders-copy", "pay.me": "A.pay.me"}
+    assert job.policy_topics == {"orders": "A.orders"}
+
+
+def test_a_fault_of_the_transforms_is_an_error_of_the_job() -> None:
+    with pytest.raises(ConfigError, match="Not a Transformation"):
         _job({"transforms": "rename"})

@@ -6,7 +6,7 @@ import pytest
 
 from sparkmirror.connect.connectors.source.source_config import MirrorSourceConfig
 from sparkmirror.connect.connectors.source.source_topics import RETRY_CREATE_S, SourceTopics
-from sparkmirror.errors import ClusterUnavailable, TopicRejected
+from sparkmirror.errors import ClusterUnavailable, ConfigError, TopicRejected
 from sparkmirror.mirror.topics.topic_configs import ConfigEntry, ConfigSource
 from tests.support.kafka.in_memory_cluster import InMemoryCluster
 
@@ -202,3 +202,54 @@ def test_on_one_cluster_a_topic_is_not_copied_onto_itself() -> None:
     circle = SourceTopicsHarness(both, both, replication_policy_class="IdentityReplicationPolicy")
     with pytest.raises(TopicRejected, match="onto itself"):
         circle.topics.load()
+
+
+STRIP = {
+    "transforms": "r",
+    "transforms.r.type": "RegexRouter",
+    "transforms.r.regex": "A[.](.*)",
+    "transforms.r.replacement": "$1",
+}
+
+
+def test_remote_topics_are_created_under_their_routed_names() -> None:
+    source, target = InMemoryCluster("A", orders=2, heartbeats=1), InMemoryCluster("B")
+    harness = SourceTopicsHarness(source, target, **STRIP)
+    harness.topics.load()
+    assert harness.target.partitions == {"orders": 2, "A.heartbeats": 1}
+    assert harness.topics.synced_topics() == {"heartbeats": "A.heartbeats", "orders": "orders"}
+    source.partitions["orders"] = 3
+    assert harness.topics.refresh()
+    assert harness.target.partitions["orders"] == 3
+    assert not harness.topics.refresh()
+
+
+def test_topics_that_are_routed_to_one_topic_are_not_copied() -> None:
+    source, target = InMemoryCluster("A", orders=1, pay=1), InMemoryCluster("B")
+    route = {**STRIP, "transforms.r.regex": "A[.]orders.*", "transforms.r.replacement": "all"}
+    harness = SourceTopicsHarness(source, target, **route)
+    harness.topics.load()
+    assert harness.topics.find_problem() == ""
+    source.partitions["orders-eu"] = 1
+    harness.topics.refresh()
+    assert harness.topics.refresh()
+    assert harness.known() == ["pay-0"]
+    assert harness.topics.find_problem() == (
+        "topics orders and orders-eu are all routed to all, so that none of them is copied; "
+        "change transforms, topics or topics.exclude"
+    )
+    del source.partitions["orders-eu"]
+    assert harness.topics.refresh()
+    assert harness.known() == ["orders-0", "pay-0"]
+    assert harness.topics.find_problem() == ""
+
+
+def test_a_topic_that_is_routed_onto_itself_is_rejected_on_one_cluster() -> None:
+    source, target = InMemoryCluster("A", orders=1), InMemoryCluster("A", orders=1)
+    with pytest.raises(TopicRejected, match="orders would be copied onto itself"):
+        SourceTopicsHarness(source, target, **STRIP).topics.load()
+
+
+def test_a_route_that_java_refuses_for_every_record_fails_the_connector() -> None:
+    with pytest.raises(ConfigError, match="IndexOutOfBoundsException: No group 2"):
+        MirrorSourceConfig.parse(CONFIG | STRIP | {"transforms.r.replacement": "$2"})

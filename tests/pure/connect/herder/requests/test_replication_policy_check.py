@@ -57,3 +57,35 @@ def test_only_connectors_of_one_flow_are_compared(
 ) -> None:
     difference = policy_difference("c", {**CHECKPOINT, **changed}, {"s": SOURCE, "c": SOURCE})
     assert (difference is not None) == is_difference
+
+
+ROUTE = {
+    "transforms": "r",
+    "transforms.r.type": "RegexRouter",
+    "transforms.r.regex": "a",
+    "transforms.r.replacement": "b",
+}
+SAME_ROUTE = {
+    "transforms": "d,q",
+    "transforms.d.type": "DropHeaders",
+    "transforms.d.headers": "h",
+    **{key.replace(".r.", ".q."): text for key, text in ROUTE.items() if "." in key},
+}
+
+
+@pytest.mark.parametrize(
+    ("source", "checkpoint", "is_difference"),
+    [
+        (ROUTE, {}, True),
+        ({}, ROUTE, True),
+        (ROUTE, SAME_ROUTE, False),
+        (ROUTE, {**ROUTE, "transforms.r.replacement": "c"}, True),
+        ({"transforms": "x"}, {}, False),
+    ],
+)
+def test_connectors_of_one_flow_should_have_one_route(
+    source: dict[str, str], checkpoint: dict[str, str], is_difference: bool
+) -> None:
+    text = policy_difference("c", CHECKPOINT | checkpoint, {"s": SOURCE | source})
+    assert (text is not None) == is_difference
+    assert text is None or "Set the same RegexRouters in transforms of both." in text

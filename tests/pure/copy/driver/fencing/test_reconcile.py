@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import accumulate
 
 import pytest
 from hypothesis import given
@@ -18,6 +19,8 @@ from sparkmirror.copy.driver.fencing.reconcile import (
     source_offsets,
 )
 from sparkmirror.copy.lease import NOT_IDEMPOTENT, Lease, LeaseIdentity
+from sparkmirror.copy.settings import CopySettings
+from sparkmirror.copy.task.transform.converter_factory import ConverterFactory
 from sparkmirror.errors import BatchError
 from sparkmirror.mirror.offsets.run_map import OffsetRun
 from sparkmirror.model import TopicPartition
@@ -29,6 +32,7 @@ from sparkmirror.wire.protocol.synchronous.synchronous_fetch import (
     OffsetOutOfRange,
     SingleFetchResult,
 )
+from tests.support.copy.transform_chains import DROP_MARKED
 from tests.support.kafka.record_batches import CONTROL_BIT, fix_checksum
 
 SOURCE, TARGET = TopicPartition("t", 0), TopicPartition("A.t", 0)
@@ -50,12 +54,22 @@ class InMemoryLog:
         producer_id: int = -1,
         sequence: int = -1,
         is_control: bool = False,
+        is_odd_marked: bool = False,
         skip: int = 0,
     ) -> None:
-        """Append one batch, after `skip` offsets without records."""
+        """Append one batch, after `skip` offsets without records.
+
+        `is_odd_marked` gives records with odd values the header `drop`.
+        """
         self.end += skip
         records = [
-            Record(self.end + n, 1000 + value, b"k", b"%d" % value)
+            Record(
+                self.end + n,
+                1000 + value,
+                b"k",
+                b"%d" % value,
+                ((b"drop", None),) if is_odd_marked and value % 2 else (),
+            )
             for n, value in enumerate(values)
         ]
         plain = memoryview(build_batch(records))
@@ -91,6 +105,7 @@ class Logs:
     def __init__(self) -> None:
         self.source, self.target = InMemoryLog(), InMemoryLog()
         self.sequence = 0
+        self.converters = ConverterFactory()
         self.own(range(10))
         self.lease = Lease(
             source=SOURCE,
@@ -106,7 +121,12 @@ class Logs:
         self.sequence += len(wanted)
 
     def find(self) -> ReconciledPosition:
-        reconciler = Reconciler(source=self.source, target=self.target, read_committed=True)
+        reconciler = Reconciler(
+            source=self.source,
+            target=self.target,
+            read_committed=True,
+            converters=self.converters,
+        )
         return reconciler.find(self.lease, self.target.end, LIMITS)
 
 
@@ -263,3 +283,84 @@ def test_without_a_producer_id_a_batch_that_cannot_be_read_ends_the_comparison()
     made.target.batches.append((header, bytes(fix_checksum(damaged))))
     with pytest.raises(BatchError, match="the batch at offset 10"):
         made.find()
+
+
+DROPPING = ConverterFactory.for_settings(CopySettings(transforms=DROP_MARKED))
+"""Drops the records with odd values of `marked_logs`."""
+
+
+def marked_logs(chain: str = DROPPING.chain) -> Logs:
+    """Ten records that the ledger knows, and forty more; those with odd values are dropped."""
+    made = Logs()
+    made.converters = DROPPING
+    made.lease = replace(made.lease, chain=chain)
+    made.source.append(range(10))
+    for first in range(10, 50, 5):
+        made.source.append(range(first, first + 5), is_odd_marked=True)
+    return made
+
+
+@given(st.lists(st.integers(1, 4), max_size=4), st.booleans())
+def test_what_an_owner_with_transformations_appended_is_found_exactly(
+    sizes: list[int], fenced: bool
+) -> None:
+    both = marked_logs()
+    kept = list(range(10, 50, 2))[: sum(sizes)]
+    for at, size in zip(accumulate(sizes, initial=0), sizes, strict=False):
+        both.own(kept[at : at + size])
+    if fenced:
+        both.target.append([0], producer_id=OWN, is_control=True)
+    found = both.find()
+    assert (found.position, found.appended) == (kept[-1] + 1 if kept else 10, len(kept))
+    assert [run.source_first for run in found.runs] == kept
+    assert [(run.target_first, run.length) for run in found.runs] == [
+        (10 + number, 1) for number in range(len(kept))
+    ]
+
+
+def test_records_that_transformations_keep_are_walked_not_jumped_to() -> None:
+    """The record at the offset of a jump is equal to the last one, and two offsets before it."""
+    both = Logs()
+    both.converters, both.lease = DROPPING, replace(both.lease, chain=DROPPING.chain)
+    both.source.append(range(10))
+    both.source.append([10, 11, 12, 13, 12, 13], is_odd_marked=True)
+    both.own([10, 12, 12])
+    found = both.find()
+    assert (found.position, found.method) == (15, ReconcileMethod.WALK)
+
+
+def test_foreign_records_between_transformed_ones_leave_target_offsets_unknown() -> None:
+    both = marked_logs()
+    both.own([10, 12])
+    both.target.append([99], producer_id=OTHER, sequence=0)
+    both.own([14])
+    found = both.find()
+    assert (found.position, found.appended, found.runs) == (15, 3, ())
+    assert found.has_foreign_records
+
+
+@pytest.mark.parametrize("identity", [OWN, NOT_IDEMPOTENT])
+def test_what_other_transformations_appended_has_no_match(identity: int) -> None:
+    both = marked_logs(chain="of another config")
+    both.lease = replace(both.lease, identity=replace(both.lease.identity, producer_id=identity))
+    assert both.find().position == 10, "nothing was appended"
+    both.own([10, 12])
+    with pytest.raises(ReconcileFailed, match="transforms of the connector were changed"):
+        both.find()
+
+
+def test_what_was_appended_before_the_connector_had_transformations_is_found() -> None:
+    both = marked_logs(chain="")
+    both.own(range(10, 13))
+    found = both.find()
+    assert (found.position, found.method) == (13, ReconcileMethod.JUMP)
+
+
+def test_transformed_records_are_compared_without_a_producer_id() -> None:
+    both = marked_logs()
+    identity = LeaseIdentity(producer_id=NOT_IDEMPOTENT, producer_epoch=-1, anchor=0)
+    both.lease = replace(both.lease, identity=identity)
+    both.target.append([10, 12, 12, 14])
+    found = both.find()
+    assert (found.position, found.appended) == (15, 3)
+    assert found.runs == (OffsetRun(10, 10, 1), OffsetRun(12, 11, 1), OffsetRun(14, 13, 1))

@@ -56,7 +56,7 @@ class ExistingRecordsFinder:
 
         After an error, decide again later.
         """
-        if not needs_search(job.on_existing):
+        if not needs_search(job.on_existing, has_transforms=bool(job.settings.transforms)):
             return {
                 source: decide_without_search(partition, job.on_existing)
                 for source, partition in partitions.items()

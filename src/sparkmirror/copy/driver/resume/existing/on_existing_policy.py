@@ -12,6 +12,7 @@ topic is gone, or other programs wrote the records. `sparkmirror.on.existing` de
     adopt    several source records are equal to the last    held                  existing-records
     adopt    neither: compacted, too large, later than the   held                  existing-records
              source's end
+    adopt    not searched: the connector has transforms      held                  existing-records
     any      the remote partition holds markers only         where the job says    none
 
 An open transaction at the end of the remote partition holds it until the transaction ends. A held
@@ -76,15 +77,21 @@ class ExistingDecision:
     """The last copied record: its source offset and its remote offset."""
 
 
-def needs_search(policy: ExistingRecordsPolicy) -> bool:
+def needs_search(policy: ExistingRecordsPolicy, *, has_transforms: bool = False) -> bool:
     """Whether the policy depends on what the remote partition holds."""
-    return policy is ExistingRecordsPolicy.ADOPT
+    return policy is ExistingRecordsPolicy.ADOPT and not has_transforms
 
 
 def decide_without_search(
     partition: ExistingPartition, policy: ExistingRecordsPolicy
 ) -> ExistingDecision:
-    """Apply `append` or `halt`."""
+    """Apply `append` or `halt`; or `adopt` to records that transforms have changed or dropped."""
+    if policy is ExistingRecordsPolicy.ADOPT:
+        return _held(
+            partition,
+            "the connector's transforms change or drop records, so the last of them cannot be"
+            " searched at the source",
+        )
     if policy is ExistingRecordsPolicy.APPEND:
         return ExistingDecision(
             position=partition.start,

@@ -1,0 +1,1 @@
+"""`sparkmirror transform`: shows what transformations make of records, without mirroring any."""

@@ -1,0 +1,97 @@
+"""Passes the last records of a topic through the transformations of a source connector.
+
+Reads from the source, and writes nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from sparkmirror.cli.transform.tried_record import TriedRecord
+from sparkmirror.cluster.produce_and_consume import ConsumerRecord, read_topic
+from sparkmirror.config.client_configs import ClientType, ClusterSide
+from sparkmirror.connect.connectors.source.source_config import MirrorSourceConfig
+from sparkmirror.mirror.topics.routed_policy import RoutedPolicy, unrouted_policy
+from sparkmirror.model import TopicPartition
+from sparkmirror.transforms.configuration.connector_transformer import connector_transformer
+from sparkmirror.transforms.configuration.unsupported_transformations import (
+    unsupported_transformations,
+)
+from sparkmirror.transforms.data.java_environment import JavaEnvironment
+from sparkmirror.transforms.lane_choice import connector_lane
+from sparkmirror.transforms.record import KafkaRecord
+from sparkmirror.transforms.record_transformer import Outcome
+
+_ROLE: Final = "transform-try"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What transformations make of records."""
+
+    records: tuple[TriedRecord, ...]
+    lane: str
+    """How far a mirror would open the records, and why; empty if it would not run."""
+    refusals: tuple[str, ...]
+    """Why a mirror would refuse the transformations."""
+
+
+def read_last_records(config: Mapping[str, str], topic: str, last: int) -> list[ConsumerRecord]:
+    """Read the last records of a topic, of all its partitions together, oldest first. Blocks.
+
+    Raises ConfigError and ClusterError.
+    """
+    shared = MirrorSourceConfig.parse(config).shared
+    consumer = shared.client_properties(ClusterSide.SOURCE, ClientType.CONSUMER, _ROLE)
+    found = read_topic(
+        shared.access(ClusterSide.SOURCE, ClientType.CONSUMER, _ROLE),
+        topic,
+        committed_only=consumer.get("isolation.level") != "read_uncommitted",
+        new_topic_wait_s=0.0,
+        last=last,
+    )
+    in_order = sorted(found, key=lambda record: (record.timestamp_ms, record.offset))
+    return in_order[-last:]
+
+
+def try_transformations(
+    config: Mapping[str, str], topic: str, records: Iterable[ConsumerRecord]
+) -> Trial:
+    """Return what the transformations of a source connector make of records of a source topic.
+
+    Raises ConfigError, and TransformError for what Java reports when a task starts.
+    """
+    parsed = MirrorSourceConfig.parse(config)
+    policy, source = parsed.shared.policy, parsed.shared.flow.source
+    given_topic = unrouted_policy(policy).format_remote_topic(source, topic)
+    routed_topic = policy.format_remote_topic(source, topic)
+    transformer = connector_transformer(config, JavaEnvironment(now_ms=int(time.time() * 1000)))
+
+    def tried(record: ConsumerRecord) -> TriedRecord:
+        before = KafkaRecord(
+            given_topic,
+            record.partition,
+            record.timestamp_ms,
+            record.key,
+            record.value,
+            record.headers,
+        )
+        outcome: Outcome = transformer.transform(before)
+        if isinstance(outcome, KafkaRecord) and isinstance(policy, RoutedPolicy):
+            outcome = outcome._replace(topic=routed_topic)  # heartbeats keep their names
+        return TriedRecord(
+            source=TopicPartition(topic, record.partition),
+            offset=record.offset,
+            before=before,
+            outcome=outcome,
+        )
+
+    lane = connector_lane(config)
+    return Trial(
+        records=tuple(tried(record) for record in records),
+        lane="" if lane is None else str(lane),
+        refusals=tuple(fault.message for fault in unsupported_transformations(config)),
+    )

@@ -1,0 +1,1 @@
+"""Records of fetched batches on their way through a connector's transformations."""

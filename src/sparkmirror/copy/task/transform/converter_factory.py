@@ -1,0 +1,91 @@
+"""Makes the converters of partitions: plain ones, or with the chain of the connector.
+
+The task and the driver make them from the same settings, so that both convert the same way. The
+chain is compiled once. One thread uses a factory and its converters.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, tzinfo
+from typing import Self
+from zoneinfo import ZoneInfo
+
+from sparkmirror.copy.lease import Lease
+from sparkmirror.copy.settings import CopySettings
+from sparkmirror.copy.task.batch_converter import BatchConverter
+from sparkmirror.copy.task.transform.batch_transform import BatchTransform
+from sparkmirror.copy.task.transform.header_transform import HeaderTransform
+from sparkmirror.copy.task.transform.transforming_converter import TransformingConverter
+from sparkmirror.errors import ConfigError
+from sparkmirror.transforms.configuration.connector_transformer import record_transformer
+from sparkmirror.transforms.data.java_environment import JavaEnvironment
+from sparkmirror.transforms.record_transformer import RecordTransformer
+from sparkmirror.wire.batch.target_limits import TargetLimits
+
+
+@dataclass(frozen=True, slots=True)
+class ConverterFactory:
+    """Makes converters. Without a transformer records are copied unchanged."""
+
+    read_committed: bool = True
+    chain: str = ""
+    """The fingerprint of the chain; empty without one."""
+    transformer: RecordTransformer | None = None
+    uses_header_lane: bool = True
+    """Whether keys and values stay closed for chains that do not need them."""
+
+    @classmethod
+    def for_settings(cls, settings: CopySettings) -> Self:
+        """Compile the chain of the settings. Raises ConfigError or TransformError."""
+        if not settings.transforms:
+            return cls(settings.read_committed)
+        environment = JavaEnvironment(
+            now_ms=time.time_ns() // 1_000_000, zone=_zone(settings.transforms_zone)
+        )
+        transformer = record_transformer(settings.transforms, environment)
+        return cls(settings.read_committed, settings.chain, transformer)
+
+    def new_converter(
+        self, lease: Lease, limits: TargetLimits, policy_topics: Mapping[str, str]
+    ) -> BatchConverter:
+        """Return the converter of a task for a lease.
+
+        `policy_topics` has the names before routes, by source topic, where routes change them.
+        """
+        if self.transformer is None:
+            return self.new_plain_converter(lease, limits)
+        target = lease.target
+        transform = BatchTransform(
+            transformer=self.transformer,
+            topic=policy_topics.get(lease.source.topic, target.topic),
+            partition=target.partition,
+        )
+        headers = None
+        if self.transformer.parts.needs_topic_and_headers_only and self.uses_header_lane:
+            headers = HeaderTransform(transform, self.transformer.header_names)
+        return TransformingConverter(
+            limits,
+            self.read_committed,
+            leader_epoch=lease.source_epoch,
+            transform=transform,
+            headers=headers,
+        )
+
+    def new_plain_converter(self, lease: Lease, limits: TargetLimits) -> BatchConverter:
+        """Return a converter that changes no record."""
+        return BatchConverter(limits, self.read_committed, leader_epoch=lease.source_epoch)
+
+
+def _zone(name: str) -> tzinfo:
+    try:
+        return UTC if name == "UTC" else ZoneInfo(name)
+    except (LookupError, ValueError):
+        raise ConfigError.of(
+            "transforms",
+            f"{socket.gethostname()} does not know the time zone {name} of the worker; install"
+            " tzdata there, or start the worker with TZ=UTC",
+        ) from None

@@ -1,0 +1,1 @@
+"""From the config of a connector to a chain: validation, and the compiled stages."""

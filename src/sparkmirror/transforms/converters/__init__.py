@@ -1,0 +1,1 @@
+"""Connect's converters: between the bytes of a record and Connect's data."""

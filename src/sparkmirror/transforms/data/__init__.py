@@ -1,0 +1,1 @@
+"""Connect's data model: Java's values, schemas, structs, logical types, and literals as text."""

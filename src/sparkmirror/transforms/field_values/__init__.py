@@ -1,0 +1,1 @@
+"""What the transformations of fields ask of values and make of them."""

@@ -1,0 +1,1 @@
+"""The transformations that look into keys and values."""

@@ -1,0 +1,1 @@
+"""Connect's predicates: which records a transformation is applied to."""
