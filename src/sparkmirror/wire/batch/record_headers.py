@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sparkmirror.errors import BatchError
 from sparkmirror.wire.batch import varint
 from sparkmirror.wire.batch.records import RecordHeader
 
@@ -42,37 +41,61 @@ def find_header_section(body: bytes, rest: int, end: int) -> int:
 
 
 def read_header_section(section: bytes) -> tuple[RecordHeader, ...]:
-    """Read the headers of a section. Raises BatchError."""
-    try:
-        count, at = varint.decode(section, 0)
-        headers: list[RecordHeader] = []
-        for _ in range(count):
-            name, at = _read_bytes(section, at)
-            content, at = _read_bytes(section, at)
-            if name is None:
-                raise ValueError("a record header without a name")
-            headers.append((name, content))
-        if count < 0 or at != len(section):
-            raise ValueError("a record whose parts do not fill it")
-    except ValueError as error:
-        raise BatchError(
-            f"a batch holds {error}; stop copying the partition and check the batch at the source"
-        ) from error
+    """Read the headers of a section. Raises ValueError."""
+    headers: list[RecordHeader] = []
+    for name, encoded in split_header_section(section):
+        _, at = varint.decode(encoded, 0)
+        length, at = varint.decode(encoded, at + len(name))
+        headers.append((name, None if length < 0 else encoded[at:]))
     return tuple(headers)
 
 
-def _read_bytes(section: bytes, at: int) -> tuple[bytes | None, int]:
-    length, at = varint.decode(section, at)
-    if length < 0:
-        return None, at
-    return section[at : at + length], at + length
+def split_header_section(section: bytes) -> list[tuple[bytes, bytes]]:
+    """Return the headers of a section: the name, and the whole header as it is encoded.
+
+    Raises ValueError. Lengths of one byte are read inline, for speed.
+    """
+    size = len(section)
+    count, at = _read_length(section, 0, size)
+    headers: list[tuple[bytes, bytes]] = []
+    for _ in range(count):
+        start = at
+        length, at = _read_length(section, at, size)
+        name = section[at : at + length]
+        at += length
+        content_length, at = _read_length(section, at, size)
+        if length < 0:
+            raise ValueError("a record header without a name")
+        if content_length > 0:
+            at += content_length
+        headers.append((name, section[start:at]))
+    if count < 0 or at != size:
+        raise ValueError("a record whose parts do not fill it")
+    return headers
+
+
+def _read_length(section: bytes, at: int, size: int) -> tuple[int, int]:
+    if at < size and section[at] < 0x80:
+        raw = section[at]
+        return (raw >> 1) ^ -(raw & 1), at + 1
+    return varint.decode(section, at)
+
+
+def join_header_section(headers: Sequence[bytes]) -> bytes:
+    """Return the section of headers that are encoded already."""
+    return varint.encode_non_negative(len(headers)) + b"".join(headers)
+
+
+def encode_name(name: bytes) -> bytes:
+    """Encode the name of a header, as a section has it: behind its length."""
+    return varint.encode_non_negative(len(name)) + name
 
 
 def encode_header_section(headers: Sequence[RecordHeader]) -> bytes:
     """Encode headers as a section."""
     parts = [varint.encode_non_negative(len(headers))]
     for name, content in headers:
-        parts += (varint.encode_non_negative(len(name)), name)
+        parts.append(encode_name(name))
         if content is None:
             parts.append(_NULL)
         else:
