@@ -19,7 +19,7 @@ from bench.scale import FULL, QUICK
 from bench.systems import System
 from bench.throughput import WORKLOADS
 
-MICROBENCHMARKS = ("batches", "record_ages", "run_maps", "wire")
+MICROBENCHMARKS = ("batches", "record_ages", "run_maps", "transforms", "wire")
 INTERRUPTED = 130
 _FILES = click.argument(
     "files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path)

@@ -38,4 +38,6 @@ def all_targets() -> tuple[FuzzTarget, ...]:
         transform_targets.JSON_VALUES,
         transform_targets.JSON_ENVELOPES,
         transform_targets.HEADER_LITERALS,
+        transform_targets.HEADERS_OF_RECORDS,
+        transform_targets.TRANSFORMED_RECORDS,
     )

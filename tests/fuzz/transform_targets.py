@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
+from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
 from sparkmirror.transforms.configuration.connector_transformer import connector_transformer
 from sparkmirror.transforms.data.java_environment import JavaEnvironment
 from sparkmirror.transforms.data.values_parser import parse_string
 from sparkmirror.transforms.data.values_text import convert_to_string
 from sparkmirror.transforms.record import KafkaRecord
 from sparkmirror.transforms.record_transformer import FailedRecord
+from sparkmirror.wire.batch.checksum import assemble_batch
+from sparkmirror.wire.batch.header import HEADER_BYTES, read_header
+from sparkmirror.wire.batch.records import Record, build_batch
 from tests.fuzz.fuzz_target import FuzzTarget, Parse, direct
+from tests.support.copy.pending_batches import make_lease
+from tests.support.copy.source_batches import StoredBatch
+from tests.support.copy.transform_chains import DROP_AND_MASK, DROP_MARKED
+from tests.support.copy.transformed_queues import FIRST, convert, converter_of
 
 _ENVIRONMENT: Final = JavaEnvironment(now_ms=1_790_000_000_000)
 _TRANSFORMS: Final = "org.apache.kafka.connect.transforms"
@@ -57,6 +66,19 @@ def _header(data: bytes) -> object:
     return schema, convert_to_string(value, _ENVIRONMENT.zone)
 
 
+def _transforming_records(transforms: Mapping[str, str]) -> Parse:
+    """A parser that converts its input, the records of a batch with a correct checksum."""
+
+    def convert_records(data: bytes) -> object:
+        header = read_header(_THREE_RECORDS)
+        batch = assemble_batch(header._replace(last_offset_delta=9), data)
+        stored = StoredBatch(data=batch, next_offset=FIRST + 10)
+        queue = PartitionQueue(make_lease(FIRST, 50))
+        return convert(queue, converter_of(transforms), [stored])
+
+    return convert_records
+
+
 _DOCUMENT: Final = (
     b'{"a":300,"b":1.5,"c":true,"t":"2023-11-14 22:13:20.123","m":"x","o":{"p":[1,{"q":null}]}}'
 )
@@ -85,6 +107,36 @@ JSON_ENVELOPES: Final = FuzzTarget(
     tokens=[*_TOKENS, b'"scale":"-2147483648"', b'"type":"map"', b'"optional":true'],
     open_parser=direct(_transforming("json-with-schema")),
     errors=(ValueRefused,),
+)
+_THREE_RECORDS: Final = build_batch(
+    [
+        Record(FIRST, 1, None, _DOCUMENT, ((b"pii", None), (b"kept", b"x"))),
+        Record(FIRST + 1, 1, b"k" * 70, None, ((b"drop", b""),)),
+        Record(FIRST + 2, 1, b"k", b'{"price":1}'),
+    ]
+)
+_RECORD_TOKENS: Final = [
+    b"\x01",
+    b"\x80",
+    b"\xff" * 9,
+    b"\x00",
+    b"\x06pii",
+    b"\x08drop",
+    b"\xfe\xff\x7f",
+]
+HEADERS_OF_RECORDS: Final = FuzzTarget(
+    name="headers of records",
+    seeds=[_THREE_RECORDS[HEADER_BYTES:]],
+    tokens=_RECORD_TOKENS,
+    open_parser=direct(_transforming_records(DROP_MARKED)),
+    errors=(),
+)
+TRANSFORMED_RECORDS: Final = FuzzTarget(
+    name="records that are transformed",
+    seeds=[_THREE_RECORDS[HEADER_BYTES:]],
+    tokens=_RECORD_TOKENS,
+    open_parser=direct(_transforming_records(DROP_AND_MASK)),
+    errors=(),
 )
 HEADER_LITERALS: Final = FuzzTarget(
     name="literals of headers",

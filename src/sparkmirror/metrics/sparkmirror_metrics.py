@@ -70,6 +70,9 @@ SUPPRESSED_RECORDS: Final = _counter(
     "Records that were not sent again after a failure, because the target had them already.",
     _TOPIC,
 )
+FILTERED_RECORDS: Final = _counter(
+    "filtered_records_total", "Records that transformations dropped.", _TOPIC
+)
 TASK_RESTARTS: Final = _counter(
     "task_restarts_total",
     "Attempts of a connector's tasks that ended unexpectedly; Spark starts others.",

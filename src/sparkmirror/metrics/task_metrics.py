@@ -93,6 +93,10 @@ RECORD_ERRORS: Final = _gauge(
 RECORD_FAILURES: Final = _gauge(
     "task_error_total_record_failures", "Times that a record stopped a partition of the task."
 )
+RECORDS_SKIPPED: Final = _gauge(
+    "task_error_total_records_skipped",
+    "Records that failed in a transformation and are not copied, because errors.tolerance is all.",
+)
 LAST_ERROR_TIMESTAMP: Final = _gauge(
     "task_error_last_error_timestamp",
     "When a record last stopped a partition, in Unix milliseconds; 0 if never.",
@@ -100,7 +104,6 @@ LAST_ERROR_TIMESTAMP: Final = _gauge(
 NEVER_HAPPENS: Final = {
     attribute: _gauge(f"task_error_{attribute}", f"0: {reason}")
     for attribute, reason in (
-        ("total_records_skipped", "a task skips no record because of an error."),
         ("total_retries", "the retries of requests are not those of records."),
         ("total_errors_logged", "errors.log.enable concerns converters and transformations."),
         ("deadletterqueue_produce_requests", "source connectors have no dead letter queue."),

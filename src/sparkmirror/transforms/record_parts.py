@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from sparkmirror.transforms.drop_headers import DropHeaders
+from sparkmirror.transforms.predicates.has_header_key import HasHeaderKey
 from sparkmirror.transforms.transformation import NO_PARTS, RecordPart
 from sparkmirror.transforms.transformation_chain import TransformationChain, TransformationStage
 
@@ -46,6 +48,21 @@ def chain_parts(chain: TransformationChain) -> ChainParts:
         writes=NO_PARTS.union(*(each.writes for each in parts)),
         drops=any(each.drops for each in parts),
     )
+
+
+def header_names(chain: TransformationChain) -> frozenset[str]:
+    """The names of headers that the stages of a chain ask for.
+
+    What a chain without keys and values does with a record depends on its topic and on which of
+    these headers it has.
+    """
+    names: set[str] = set()
+    for stage in chain.stages:
+        if isinstance(stage.transformation, DropHeaders):
+            names |= stage.transformation.names
+        if isinstance(stage.predicate, HasHeaderKey):
+            names.add(stage.predicate.name)
+    return frozenset(names)
 
 
 def stage_parts(stage: TransformationStage) -> ChainParts:

@@ -25,7 +25,7 @@ from sparkmirror.transforms.data.java_exceptions import data_exception
 from sparkmirror.transforms.data.java_values import ConnectValue
 from sparkmirror.transforms.data.schema import Schema, SchemaType
 from sparkmirror.transforms.record import ConnectHeader, ConnectRecord, KafkaRecord
-from sparkmirror.transforms.record_parts import chain_parts
+from sparkmirror.transforms.record_parts import chain_parts, header_names
 from sparkmirror.transforms.transformation import RecordPart
 from sparkmirror.transforms.transformation_chain import TransformationChain
 
@@ -70,8 +70,9 @@ _FILTERED: Final = DroppedRecord()
 class RecordTransformer:
     """A chain with the converters before and behind it.
 
-    `parts` are those that the chain touches. A transformer keeps caches: one thread uses it, and a
-    process that needs one compiles it from the config.
+    `parts` are those that the chain touches, `header_names` those of headers that it asks for. A
+    transformer keeps caches: one thread uses it, and a process that needs one compiles it from the
+    config.
     """
 
     def __init__(
@@ -84,6 +85,7 @@ class RecordTransformer:
         convert_all: bool = False,
     ) -> None:
         self.parts = chain_parts(chain)
+        self.header_names = header_names(chain)
         reads, writes = self.parts.reads, self.parts.writes
         self._chain = chain
         self._source = source

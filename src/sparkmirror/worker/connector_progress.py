@@ -273,6 +273,8 @@ def _partition_status(partition: TopicPartition, view: PartitionView) -> MirrorP
         bytes=view.bytes,
         reason=view.reason,
         delivery=view.delivery,
+        filtered=view.filtered,
+        skipped=view.skipped,
     )
 
 

@@ -37,6 +37,10 @@ class MirrorPartitionStatus:
     """Why it makes no progress; empty if it does, or if the operator paused or stopped it."""
     delivery: str = ""
     """sequenced, exactly-once or at-least-once; empty while it is unknown."""
+    filtered: int = 0
+    """Records that transformations have dropped since the driver started."""
+    skipped: int = 0
+    """Records that failed in a transformation since the driver started, and are not copied."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -139,9 +139,21 @@ class BatchConverter:
             self._collect_small(queue, frame, SmallBatch(header, batch))
             return None
         self._merge_small(queue, frame)
-        self.lanes[reason] += 1
         if reason.lane is Lane.FORWARD:
             verify_crc(header, batch)
+        return self._copy_verified(queue, frame, header, batch, reason)
+
+    def _copy_verified(
+        self,
+        queue: PartitionQueue,
+        frame: ResponseFrame,
+        header: BatchHeader,
+        batch: memoryview,
+        reason: LaneReason,
+    ) -> UncopyableRecord | None:
+        """Queue a batch in its lane, or skip it. A batch to forward must be verified."""
+        self.lanes[reason] += 1
+        if reason.lane is Lane.FORWARD:
             self._forward(queue, frame, header, batch)
         elif reason.lane is Lane.REOPEN:
             return self._reopen(queue, header, batch)

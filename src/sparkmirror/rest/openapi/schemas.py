@@ -195,6 +195,8 @@ SCHEMAS: Final[Mapping[str, Schema]] = {
                         "bytes": _NUMBER,
                         "reason": _TEXT,
                         "delivery": _enum("", "sequenced", "exactly-once", "at-least-once"),
+                        "filtered": _NUMBER,
+                        "skipped": _NUMBER,
                     }
                 )
             ),

@@ -96,6 +96,8 @@ def _partition_json(status: MirrorPartitionStatus) -> JsonItem:
         "bytes": status.bytes,
         "reason": status.reason,
         "delivery": status.delivery,
+        "filtered": status.filtered,
+        "skipped": status.skipped,
     }
 
 

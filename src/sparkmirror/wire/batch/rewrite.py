@@ -23,6 +23,7 @@ from sparkmirror.wire.batch.header import (
     NO_SEQUENCE,
     BatchHeader,
 )
+from sparkmirror.wire.batch.record_headers import encode_header_section
 from sparkmirror.wire.batch.records import RecordHeader
 from sparkmirror.wire.batch.reopen import OversizedRecord, ReopenedBatch, SourceRun
 
@@ -43,21 +44,13 @@ def encode_content(
 ) -> bytes:
     """Encode key, value and headers as a record of magic 2 holds them."""
     parts: list[bytes] = []
-    _add_bytes(parts, key)
-    _add_bytes(parts, value)
-    parts.append(varint.encode_non_negative(len(headers)))
-    for name, content in headers:
-        _add_bytes(parts, name)
-        _add_bytes(parts, content)
+    for content in (key, value):
+        if content is None:
+            parts.append(_NULL)
+        else:
+            parts += (varint.encode_non_negative(len(content)), content)
+    parts.append(encode_header_section(headers))
     return b"".join(parts)
-
-
-def _add_bytes(parts: list[bytes], content: bytes | None) -> None:
-    if content is None:
-        parts.append(_NULL)
-    else:
-        parts.append(varint.encode_non_negative(len(content)))
-        parts.append(content)
 
 
 def rewrite_batches(

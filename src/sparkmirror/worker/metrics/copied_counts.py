@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from typing import Final
 
+from sparkmirror.copy.lease import NO_TASK
 from sparkmirror.copy.offset_commits import OffsetCommits
-from sparkmirror.copy.record_ages import RecordAges
 from sparkmirror.copy.snapshot import CopySnapshot, PartitionView
 from sparkmirror.metrics.sampled_stat import MetricConfig, SampledStat, Values
 from sparkmirror.model import TopicPartition
@@ -51,14 +52,16 @@ class ConnectorCounts:
         self._copied: dict[str, tuple[int, int]] = {}
         """The records and bytes of each partition in the latest status that had it. A driver may
         report a partition for a moment after the plan has lost it, or has it again."""
-        self._aged: dict[TopicPartition, tuple[int, RecordAges]] = {}
-        """The same for records that were not sent again, and for ages."""
+        self._aged: dict[TopicPartition, PartitionView] = {}
+        """The latest view of each partition, for ages and records that were not sent."""
         self._lanes: Mapping[str, Mapping[str, int]] = {}
         self.lane_batches: Counter[tuple[str, str]] = Counter()
         """Batches by topic and reason."""
         self.tasks = TaskCountsByNumber(settings.window)
         self.suppressed: Counter[str] = Counter()
         """Records that were not sent again, by topic."""
+        self.filtered: Counter[str] = Counter()
+        """Records that transformations have dropped, by topic."""
         self.time_lags = TimeLags()
         self._snapshot_s = 0.0
         """When the latest snapshot came, in Unix time."""
@@ -128,12 +131,16 @@ class ConnectorCounts:
     def _add_ages(
         self, counts: CopiedCounts, partition: TopicPartition, view: PartitionView, now_ms: float
     ) -> None:
-        suppressed_before, before = self._aged.get(partition, (0, RecordAges()))
-        self._aged[partition] = (view.suppressed, view.ages)
-        suppressed = _increase(suppressed_before, view.suppressed)
-        self.suppressed[partition.topic] += suppressed
-        fetched = _increase(before.fetched.records, view.ages.fetched.records)
-        self.tasks.add_fetched(view.task, fetched, now_ms)
+        seen, self._aged[partition] = self._aged.get(partition, _UNSEEN), view
+        before = seen.ages
+        self.suppressed[partition.topic] += _increase(seen.suppressed, view.suppressed)
+        filtered = _increase(seen.filtered, view.filtered)
+        self.filtered[partition.topic] += filtered
+        skipped = _increase(seen.skipped, view.skipped)
+        self.tasks.add_skipped(view.task, skipped)
+        # Ages are those of records that are sent.
+        sent = _increase(before.fetched.records, view.ages.fetched.records)
+        self.tasks.add_fetched(view.task, sent + filtered + skipped, now_ms)
         counts.record_age.add(before.fetched, view.ages.fetched, now_ms)
         counts.replication_latency.add(before.acknowledged, view.ages.acknowledged, now_ms)
 
@@ -156,9 +163,9 @@ class ConnectorCounts:
     ) -> None:
         before, self._views[name] = self._views.get(name), view
         moved = view.copied if before is None else view.position - before.position
-        # A position that moves without a copied record was set: by the policy for losses, or by
-        # an operator.
-        if moved > 0 and (before is None or view.copied != before.copied):
+        # A position that moves without a copied or dropped record was set: by the policy for
+        # losses, or by an operator.
+        if moved > 0 and (before is None or _handled(view) != _handled(before)):
             counts.position_rate.record(moved, now_ms)
             counts.last_progress_s = wall_s
         if before is not None and 0 <= before.end < view.end:
@@ -170,6 +177,14 @@ class ConnectorCounts:
             for reason, count in batches.items():
                 earlier = before.get(topic, {}).get(reason, 0)
                 self.lane_batches[topic, reason] += _increase(earlier, count)
+
+
+_UNSEEN: Final = PartitionView(remote="", task=NO_TASK, state="")
+
+
+def _handled(view: PartitionView) -> tuple[int, int, int]:
+    """What has become of the records of a partition: copied, dropped or skipped."""
+    return view.copied, view.filtered, view.skipped
 
 
 def _increase(before: int, now: int) -> int:

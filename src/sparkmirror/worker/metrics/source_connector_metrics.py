@@ -185,11 +185,12 @@ class SourceFigures:
         yield from self._by_topic(sparkmirror_metrics.EVENTS, "kind", self._events)
         yield from self._by_topic(sparkmirror_metrics.LOST_RECORDS, "kind", self._lost_records)
         for topic in sorted(self._job.remote_topics if self._job else ()):
-            yield Figure(
-                definition=sparkmirror_metrics.SUPPRESSED_RECORDS,
-                labels=self._flow() | {"topic": jmx_sanitize(topic)},
-                value=self._counts.suppressed[topic],
-            )
+            labels = self._flow() | {"topic": jmx_sanitize(topic)}
+            for definition, records in (
+                (sparkmirror_metrics.SUPPRESSED_RECORDS, self._counts.suppressed),
+                (sparkmirror_metrics.FILTERED_RECORDS, self._counts.filtered),
+            ):
+                yield Figure(definition=definition, labels=labels, value=records[topic])
         for definition, value in (
             (sparkmirror_metrics.DRIVER_RESTARTS, self._driver_restarts),
             (sparkmirror_metrics.TASK_RESTARTS, self._counts.lost_attempts),

@@ -59,6 +59,7 @@ class SourceTasks:
             commit_success=outcomes.average if outcomes.count else 0.0,
             commit_failure=1 - outcomes.average if outcomes.count else 0.0,
             failures=self.failures.get(task, 0),
+            skipped=counts.skipped,
             last_failure_ms=self.last_failures_ms.get(task, 0),
         )
 

@@ -15,6 +15,8 @@ class TaskCounts:
 
     def __init__(self, config: MetricConfig) -> None:
         self.fetched = 0
+        self.skipped = 0
+        """Records that failed in a transformation and are not copied."""
         self.records = 0
         self.bytes = 0
         self.fetch_rate = SampledStat(config)
@@ -44,6 +46,11 @@ class TaskCountsByNumber:
         if records and task != NO_TASK:
             self._tasks[task].fetched += records
             self._tasks[task].fetch_rate.record(records, now_ms)
+
+    def add_skipped(self, task: int, records: int) -> None:
+        """Add records that failed in a transformation and are not copied."""
+        if records and task != NO_TASK:
+            self._tasks[task].skipped += records
 
     def add_copied(self, task: int, records: int, size: int, now_ms: float) -> None:
         """Add records and bytes that the target has acknowledged."""

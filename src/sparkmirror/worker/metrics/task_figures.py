@@ -29,6 +29,8 @@ class TaskReading:
     commit_failure: float
     failures: int = 0
     """How often a record stopped a partition."""
+    skipped: int = 0
+    """Records that failed in a transformation and are not copied."""
     last_failure_ms: int = 0
     """When that happened last, in Unix time; 0 if never."""
     batches: Values | None = None
@@ -80,8 +82,9 @@ def task_figures(connector: str, task: int, reading: TaskReading) -> Iterator[Fi
         task_metrics.OFFSET_COMMIT_MAX_TIME_MS: reading.commits.highest,
         task_metrics.OFFSET_COMMIT_SUCCESS: reading.commit_success,
         task_metrics.OFFSET_COMMIT_FAILURE: reading.commit_failure,
-        task_metrics.RECORD_ERRORS: reading.failures,
-        task_metrics.RECORD_FAILURES: reading.failures,
+        task_metrics.RECORD_ERRORS: reading.failures + reading.skipped,
+        task_metrics.RECORD_FAILURES: reading.failures + reading.skipped,
+        task_metrics.RECORDS_SKIPPED: reading.skipped,
         task_metrics.LAST_ERROR_TIMESTAMP: reading.last_failure_ms,
         **dict.fromkeys(task_metrics.NEVER_HAPPENS.values(), 0.0),
     }

@@ -165,6 +165,7 @@ class SparkTaskGroup:
             tasks=self._job.tasks,
             task_count=self._job.task_count,
             remote_topics=self._job.remote_topics,
+            policy_topics=self._job.policy_topics,
             start=self._job.start,
             on_loss=self._job.on_loss,
         )

@@ -16,16 +16,9 @@ from sparkmirror.wire.batch.forward_or_reopen import LaneReason
 from sparkmirror.wire.batch.header import TRANSACTIONAL
 from sparkmirror.wire.batch.records import Record, build_batch
 from sparkmirror.wire.batch.target_limits import TargetLimits
-from sparkmirror.wire.net.buffer_pool import BufferPool, ResponseFrame
 from tests.support.copy.pending_batches import make_lease
+from tests.support.copy.source_batches import response_with
 from tests.support.kafka.record_batches import LOG_APPEND_TIME, build_stored_batch, random_records
-
-
-def response_with(*batches: bytes | bytearray) -> ResponseFrame:
-    data = b"".join(map(bytes, batches))
-    frame = BufferPool().allocate(len(data))
-    frame.view[:] = data
-    return frame
 
 
 def plain_batch(first: int, count: int, value: bytes = b"v") -> bytes:

@@ -68,6 +68,15 @@ def test_a_resumed_partition_has_made_no_progress_yet() -> None:
     assert found.position_rate.sum(2000.0) == 0
 
 
+def test_a_partition_whose_records_are_all_dropped_makes_progress() -> None:
+    dropped = replace(view(509), filtered=9)
+    found = counts_after({T0: view(500)}, {T0: dropped}, {T0: replace(dropped, position=600)})[
+        TOPIC
+    ]
+    assert (found.records, found.last_progress_s) == (0, 101.0)
+    assert found.position_rate.sum(2000.0) == 9
+
+
 def test_another_driver_begins_with_its_own_counts() -> None:
     found = counts_after(
         {T0: view(10, copied=10, size=100)},

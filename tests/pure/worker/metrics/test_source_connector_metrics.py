@@ -341,6 +341,18 @@ def test_offset_commits_and_lost_attempts_across_drivers() -> None:
     assert found[series("sparkmirror_task_restarts_total", **flow)] == 3
 
 
+def test_records_that_transforms_drop_or_refuse_are_counted_across_drivers() -> None:
+    worker = Worker()
+    filtered = series("sparkmirror_filtered_records_total", **FLOW)
+    skipped = series("kafka_connect_task_error_total_records_skipped", **TASK)
+    polled = series("kafka_connect_source_task_source_record_poll", **TASK)
+    assert worker.series()[filtered] == worker.series()[skipped] == 0
+    for count in (4, 4, 6, 1):
+        one_view(worker, filtered=count, skipped=2 * count, end=count)
+    found = worker.series()
+    assert (found[filtered], found[skipped], found[polled]) == (7, 14, 21)
+
+
 def test_duplicates_that_were_not_sent_are_counted_across_drivers() -> None:
     worker = Worker()
     suppressed = series("sparkmirror_duplicates_suppressed_total", **FLOW)

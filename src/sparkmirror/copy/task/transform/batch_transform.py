@@ -67,12 +67,12 @@ class BatchTransform:
 
     def _apply_one(self, record: Record, outcomes: RecordOutcomes) -> UncopyableRecord | None:
         offset, timestamp, key, value, headers = record
-        names = () if self._ignores_headers else tuple([(_text(n), c) for n, c in headers])
+        names = () if self._ignores_headers else tuple([(header_text(n), c) for n, c in headers])
         outcome = self.transformer.transform(
             KafkaRecord(self.topic, self.partition, timestamp, key, value, names)
         )
         if isinstance(outcome, FailedRecord):
-            return _refused(offset, outcome)
+            return refused_record(offset, outcome)
         if isinstance(outcome, DroppedRecord):
             if outcome.tolerated is None:
                 outcomes.filtered += 1
@@ -80,7 +80,7 @@ class BatchTransform:
                 outcomes.skipped += 1
             return None
         if not self._ignores_headers:
-            headers = tuple([(_bytes(name), content) for name, content in outcome.headers])
+            headers = tuple([(header_bytes(name), content) for name, content in outcome.headers])
         outcomes.kept.append(
             RewrittenRecord(
                 offset,
@@ -91,18 +91,21 @@ class BatchTransform:
         return None
 
 
-def _text(name: bytes) -> str:
+def header_text(name: bytes) -> str:
+    """The name of a header for a chain."""
     return name.decode("utf-8", "surrogateescape")
 
 
-def _bytes(name: str) -> bytes:
+def header_bytes(name: str) -> bytes:
+    """The name of a header in a record."""
     try:
         return name.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:  # a lone surrogate of the config, for which Java writes "?"
         return name.encode("utf-8", "replace")
 
 
-def _refused(offset: int, failed: FailedRecord) -> UncopyableRecord:
+def refused_record(offset: int, failed: FailedRecord) -> UncopyableRecord:
+    """A failed record as one that cannot be copied, with what to do."""
     error = failed.error
     where = failed.stage.value
     if error.alias:

@@ -17,6 +17,7 @@ from sparkmirror.copy.lease import Lease
 from sparkmirror.copy.settings import CopySettings
 from sparkmirror.copy.task.batch_converter import BatchConverter
 from sparkmirror.copy.task.transform.batch_transform import BatchTransform
+from sparkmirror.copy.task.transform.header_transform import HeaderTransform
 from sparkmirror.copy.task.transform.transforming_converter import TransformingConverter
 from sparkmirror.transforms.configuration.connector_transformer import record_transformer
 from sparkmirror.transforms.data.java_environment import JavaEnvironment
@@ -32,6 +33,8 @@ class ConverterFactory:
     chain: str = ""
     """The fingerprint of the chain; empty without one."""
     transformer: RecordTransformer | None = None
+    uses_header_lane: bool = True
+    """Whether keys and values stay closed for chains that do not need them."""
 
     @classmethod
     def for_settings(cls, settings: CopySettings) -> Self:
@@ -59,8 +62,15 @@ class ConverterFactory:
             topic=policy_topics.get(lease.source.topic, target.topic),
             partition=target.partition,
         )
+        headers = None
+        if self.transformer.parts.needs_topic_and_headers_only and self.uses_header_lane:
+            headers = HeaderTransform(transform, self.transformer.header_names)
         return TransformingConverter(
-            limits, self.read_committed, leader_epoch=lease.source_epoch, transform=transform
+            limits,
+            self.read_committed,
+            leader_epoch=lease.source_epoch,
+            transform=transform,
+            headers=headers,
         )
 
     def new_plain_converter(self, lease: Lease, limits: TargetLimits) -> BatchConverter:

@@ -2,8 +2,11 @@
 
 Which batches are copied at all is decided as without transformations: markers, aborted and emptied
 batches are skipped. The records of all others are read from the position on, pass the chain, and
-those that are kept are written again. At the first record that fails the conversion stops, as at a
-record that is too large: everything before it is queued, and the position stands at it.
+those that are kept are written again. A chain for which headers are enough leaves keys and values
+unread, and a batch that it does not change takes the lane that it would take without a chain.
+
+At the first record that fails the conversion stops, as at a record that is too large: everything
+before it is queued, and the position stands at it.
 
 The outcome depends on the records and the config alone, not on where batches begin or where the
 position stands. So a driver that walks the same records after an unclean end finds what the task
@@ -16,13 +19,15 @@ from dataclasses import dataclass, field
 
 from sparkmirror.copy.task.batch_converter import BatchConverter, UncopyableRecord
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
-from sparkmirror.copy.task.transform.batch_transform import BatchTransform
+from sparkmirror.copy.task.transform.batch_transform import BatchTransform, RecordOutcomes
+from sparkmirror.copy.task.transform.header_transform import HeaderTransform, count_from
 from sparkmirror.copy.task.transform.transformed_batches import TransformedBatches
 from sparkmirror.wire.batch.aborted_transactions import AbortedTransactionFilter
 from sparkmirror.wire.batch.checksum import verify_crc
 from sparkmirror.wire.batch.forward_or_reopen import Lane, LaneReason, choose_lane
 from sparkmirror.wire.batch.header import BatchHeader, read_header
-from sparkmirror.wire.batch.records import read_records
+from sparkmirror.wire.batch.merge import is_mergeable
+from sparkmirror.wire.batch.records import decompress_records, read_records
 from sparkmirror.wire.net.buffer_pool import ResponseFrame
 
 
@@ -31,6 +36,8 @@ class TransformingConverter(BatchConverter):
     """Converts what is fetched of one queue, with a chain."""
 
     transform: BatchTransform
+    headers: HeaderTransform | None = None
+    """The same chain, if topic and headers are enough for it."""
     _collected: TransformedBatches = field(init=False)
 
     def __post_init__(self) -> None:
@@ -56,6 +63,8 @@ class TransformingConverter(BatchConverter):
             self._collected.skip_to(header.next_offset)
             return None
         verify_crc(header, batch)
+        if self.headers:
+            return self._transform_headers(queue, frame, header, batch, reason)
         return self._transform(queue, header, batch)
 
     def _convert_upgraded(
@@ -71,6 +80,47 @@ class TransformingConverter(BatchConverter):
         position = self._collected.position(queue)
         records = read_records(header, batch)
         outcomes = self.transform.apply(one for one in records if one.offset >= position)
+        return self._collect(queue, header, outcomes)
+
+    def _transform_headers(
+        self,
+        queue: PartitionQueue,
+        frame: ResponseFrame,
+        header: BatchHeader,
+        batch: memoryview,
+        reason: LaneReason,
+    ) -> UncopyableRecord | None:
+        """Transform without keys and values; copy a batch that stays as it is in its own lane."""
+        assert self.headers is not None
+        body = decompress_records(header, batch)
+        position = self._collected.position(queue)
+        may_copy = not (reason is LaneReason.PLAIN and is_mergeable(header))
+        if not self.headers.may_concern(body):
+            if self.headers.filters_unnamed:
+                count = count_from(header, body, position)
+                return self._collect(queue, header, RecordOutcomes(filtered=count))
+            if self.headers.keeps_unnamed and may_copy:
+                return self._copy_unchanged(queue, frame, header, batch, reason)
+        outcomes, is_changed = self.headers.apply(header, body, position)
+        if may_copy and not is_changed:
+            return self._copy_unchanged(queue, frame, header, batch, reason)
+        return self._collect(queue, header, outcomes)
+
+    def _copy_unchanged(
+        self,
+        queue: PartitionQueue,
+        frame: ResponseFrame,
+        header: BatchHeader,
+        batch: memoryview,
+        reason: LaneReason,
+    ) -> UncopyableRecord | None:
+        return self._collected.flush(queue) or self._copy_verified(
+            queue, frame, header, batch, reason
+        )
+
+    def _collect(
+        self, queue: PartitionQueue, header: BatchHeader, outcomes: RecordOutcomes
+    ) -> UncopyableRecord | None:
         self.filtered += outcomes.filtered
         self.skipped += outcomes.skipped
         self.lanes[LaneReason.TRANSFORMED if outcomes.kept else LaneReason.FILTERED] += 1

@@ -9,70 +9,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkmirror.copy.settings import CopySettings
-from sparkmirror.copy.task.batch_converter import BatchConverter, UncopyableRecord
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
-from sparkmirror.copy.task.transform.converter_factory import ConverterFactory
-from sparkmirror.mirror.offsets.run_map import OffsetRun, RunMap
+from sparkmirror.mirror.offsets.run_map import RunMap
 from sparkmirror.wire.batch.compression import CompressionType
 from sparkmirror.wire.batch.forward_or_reopen import LaneReason
-from sparkmirror.wire.batch.records import Record, build_batch
+from sparkmirror.wire.batch.records import Record
 from sparkmirror.wire.batch.target_limits import TargetLimits
 from tests.support.copy.pending_batches import make_lease
-from tests.support.copy.source_batches import StoredBatch, random_log, response_with
+from tests.support.copy.source_batches import StoredBatch, random_log
 from tests.support.copy.transform_chains import DROP_MARKED, MASK_PRICE, transformed_records
+from tests.support.copy.transformed_queues import (
+    FIRST,
+    LIMITS,
+    convert,
+    converter_of,
+    send_all,
+    stored,
+)
 from tests.support.kafka.record_batches import (
-    WITHOUT_ZSTD,
     build_legacy_message,
-    validate_as_broker,
     without_offsets,
 )
 
-FIRST = 100
 VALUES: dict[str, list[bytes | None]] = {
     "drop": [None, b"", b"v" * 300, b"\xff"],
     "mask": [b'{"id":7,"price":12.5}', b'{"id":8}', b'{"price":null}'],
 }
 CHAINS: dict[str, Mapping[str, str]] = {"drop": DROP_MARKED, "mask": MASK_PRICE}
-LIMITS = [
-    TargetLimits(),
-    TargetLimits(max_message_bytes=900),
-    TargetLimits(codecs=WITHOUT_ZSTD),
-]
-
-
-def converter_of(
-    transforms: Mapping[str, str], limits: TargetLimits | None = None, tolerance: str = "none"
-) -> BatchConverter:
-    settings = CopySettings(transforms={**transforms, "errors.tolerance": tolerance})
-    factory = ConverterFactory.for_settings(settings)
-    return factory.new_converter(make_lease(), limits or TargetLimits(), {})
-
-
-def convert(
-    queue: PartitionQueue, converter: BatchConverter, batches: Sequence[StoredBatch]
-) -> UncopyableRecord | None:
-    """Convert the batches that a fetch at the queue's position returns."""
-    fetched = [one for one in batches if one.next_offset > queue.next_fetch_offset]
-    frame = response_with(*(one.data for one in fetched))
-    aborted = [entry for one in fetched for entry in one.aborted]
-    uncopyable = converter.convert(queue, frame, frame.view, aborted)
-    queue.check_invariants()
-    return uncopyable
-
-
-def send_all(queue: PartitionQueue, limits: TargetLimits) -> tuple[list[Record], list[OffsetRun]]:
-    """Send and acknowledge everything; return the records with their target offsets, and runs."""
-    sent: list[Record] = []
-    runs: list[OffsetRun] = []
-    while batch := queue.next_to_send():
-        records = validate_as_broker(b"".join(map(bytes, batch.buffers)), limits.max_batch_bytes)
-        assert sum(length for _, length in batch.spans) == len(records)
-        sent += [one._replace(offset=batch.expected + one.offset) for one in records]
-        runs += queue.acknowledge(batch)
-        queue.on_request_done()
-        queue.check_invariants()
-    return sent, runs
 
 
 def next_target(wanted: Sequence[Record], first_target: int, position: int) -> int:
@@ -136,11 +99,6 @@ def test_responses_may_end_anywhere_and_unsent_batches_may_be_dropped(
     convert(queue, converter, log)
     sent += send_all(queue, TargetLimits())[0]
     assert without_offsets(sent) == without_offsets(wanted)
-
-
-def stored(records: list[Record], codec: CompressionType = CompressionType.NONE) -> StoredBatch:
-    batch = build_batch(records, codec)
-    return StoredBatch(data=batch, next_offset=records[-1].offset + 1, records=records)
 
 
 def priced(offset: int, value: bytes = b'{"price":1}') -> Record:
