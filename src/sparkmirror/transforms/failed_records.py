@@ -54,9 +54,9 @@ class RecordOrigin:
 class ExecutingClasses:
     """The Java class that fails at each stage, by the connector's config."""
 
-    transformations: dict[str, str]
+    transformations: dict[str, str] = field(repr=False)
     """By alias."""
-    converters: dict[str, str]
+    converters: dict[str, str] = field(repr=False)
     """By `key`, `value` and `header`."""
 
     @classmethod
