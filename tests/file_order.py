@@ -47,6 +47,7 @@ FILES_OF_CLUSTERS: Mapping[str, Sequence[str]] = {
     "program-clusters": (
         "tests/spark/test_dedicated_mode.py",
         "tests/spark/test_java_takeover.py",
+        "tests/spark/test_public_data_sources.py",
         "tests/spark/test_worker.py",
     ),
 }
