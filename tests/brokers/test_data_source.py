@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
-import pyarrow as pa
+import pyarrow
 import pytest
 from confluent_kafka import Producer
 from pyspark.sql.types import (
@@ -21,7 +21,7 @@ from pyspark.sql.types import (
 from sparkmirror.cluster.admin import Admin
 from sparkmirror.datasource.client_router import new_router
 from sparkmirror.datasource.kafka_readers import new_planner, read_range
-from sparkmirror.datasource.kafka_rows import HEADERS, SinkColumns
+from sparkmirror.datasource.kafka_rows import HEADERS, ArrowBatch, SinkColumns
 from sparkmirror.datasource.kafka_writers import write_batches
 from sparkmirror.datasource.offset_ranges import OffsetRange
 from sparkmirror.datasource.options import SinkOptions, SourceOptions
@@ -36,6 +36,7 @@ from tests.support.kafka.batch_writer import BatchWriter, now_ms, numbered_recor
 from tests.support.kafka.bulk_reader import ConsumedRecord, read_partitions
 from tests.support.kafka.clusters import SharedCluster, UniqueName, create_topic
 
+pa: Any = pyarrow
 _Producer: Any = Producer
 PARTITIONS = 3
 COLUMNS = StructType(
@@ -183,7 +184,7 @@ def test_partitions_and_topics_that_appear_are_found(primary: SharedCluster, top
             planner.latest_offsets(NOTHING_READ, None)
 
 
-def arrow_rows(rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
+def arrow_rows(rows: Sequence[tuple[Any, ...]]) -> ArrowBatch:
     topics, partitions, times, keys, values, headers = zip(*rows, strict=True)
     return pa.RecordBatch.from_pydict(
         {
@@ -213,7 +214,7 @@ def test_another_client_reads_what_rows_said(
     """Batches are larger than the topic allows, so they are divided; order is kept."""
     create_topic(primary.access, topic, PARTITIONS, configs={"max.message.bytes": "2000"})
     at = now_ms() - 100_000
-    rows = [
+    rows: list[tuple[Any, ...]] = [
         (
             topic,
             number % PARTITIONS,

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,16 +33,29 @@ from tests.support.kafka.batch_writer import now_ms
 from tests.support.kafka.bulk_reader import ConsumedRecord, read_partitions
 
 PAGE = "spark.md"
-ORDERS, PAYMENTS = "page-orders", "page-payments"
-KEPT, MASKED = "page-orders-kept", "page-payments-masked"
+ORDERS, PAYMENTS, KEPT, MASKED = "orders", "payments", "orders-kept", "payments-masked"
 PARTITIONS = 2
 USER = "mirror"
 READY = "ready for more records"
 _Producer: Any = Producer
 
+INLINE = {
+    "kafka.sasl.jaas.config": "ScramLoginModule required username=u password=planted-jaas;",
+    "kafka.ssl.key.password": "planted-password",
+    "kafka.ssl.keystore.key": "planted-key",
+    "kafka.sasl.oauthbearer.client.credentials.client.secret": "planted-client",
+}
+"""Options without an effect on a listener that asks for no login."""
+
 BETWEEN_RUNS = f"""
 query.explain(True)
-orders.explain(True)
+inline = {INLINE!r}
+servers = "kafka.bootstrap.servers"
+again = spark.read.format("sparkmirror-kafka").options(**inline)
+again = again.option("subscribe", "orders").option(servers, "primary.example:9092").load()
+again.explain(True)
+again = again.where("offset < 0").write.format("sparkmirror-kafka").options(**inline)
+again.option(servers, "primary.example:9092").option("topic", "orders").mode("append").save()
 print({READY!r}, flush=True)
 input()
 """
@@ -59,6 +73,7 @@ class PageRun:
     """What the programs printed, logged and wrote, and the records before and after."""
 
     password: str
+    payments_topic: str
     output: str
     progress: list[dict[str, Any]]
     texts: dict[str, bytes]
@@ -79,7 +94,7 @@ def produce(cluster: Cluster, topic: str, numbers: Sequence[int], partitions: in
             timestamp=at + number,
             key=None if number % 3 == 0 else b"key-%d" % number,
             value=None if number % 10 == 7 else b"card 4000123412%06d of %d" % (number, number),
-            headers=[("tenant", b"%d" % (40 + number % 4)), ("n", None)] if number % 2 else None,
+            headers=[("tenant", b"%d" % (40 + number % 5)), ("n", None)] if number % 2 else None,
         )
     assert producer.flush(60) == 0
 
@@ -92,7 +107,9 @@ def read(cluster: Cluster, topic: str, partitions: int) -> list[ConsumedRecord]:
     return read_partitions(topic, partitions, {"bootstrap.servers": bootstrap(cluster)})
 
 
-def page_program(source: Cluster, target: Cluster, directory: Path) -> str:
+def page_program(
+    source: Cluster, target: Cluster, directory: Path, topics: Mapping[str, str]
+) -> str:
     """Return the programs of the page with the names of this test; the stream comes twice."""
     login = target.client_properties(ListenerProtocol.SASL_PLAINTEXT, USER)
     write_properties(directory / "kafka.properties", {"password": target.spec.users[USER]})
@@ -102,10 +119,7 @@ def page_program(source: Cluster, target: Cluster, directory: Path) -> str:
         "backup.example:9094": login["bootstrap.servers"],
         "/run/secrets/kafka.properties": str(directory / "kafka.properties"),
         "/var/lib/payments/checkpoint": str(directory / "checkpoint"),
-        '"orders"': f'"{ORDERS}"',
-        '"orders-kept"': f'"{KEPT}"',
-        '"payments"': f'"{PAYMENTS}"',
-        '"payments-masked"': f'"{MASKED}"',
+        **{f'"{name}"': f'"{topic}"' for name, topic in topics.items()},
     }
     batch, stream = python_blocks(PAGE)
     program = "\n".join(["import json", batch, stream, BETWEEN_RUNS, stream, AT_THE_END])
@@ -143,18 +157,20 @@ def page_run(
     """Run both programs; the stream once more after records and a partition are added."""
     source, target = program_clusters
     directory = tmp_path_factory.mktemp("page")
+    run = secrets.token_hex(3)
+    topics = {name: f"page-{name}-{run}" for name in (ORDERS, PAYMENTS, KEPT, MASKED)}
     with Admin(source.access()) as admin:
-        for topic in (ORDERS, PAYMENTS):
-            admin.create_topic(NewTopic(name=topic, partitions=PARTITIONS))
+        for name in (ORDERS, PAYMENTS):
+            admin.create_topic(NewTopic(name=topics[name], partitions=PARTITIONS))
     with Admin(target.access(ListenerProtocol.PLAINTEXT)) as admin:
-        admin.create_topic(NewTopic(name=KEPT, partitions=PARTITIONS))
-        admin.create_topic(NewTopic(name=MASKED, partitions=PARTITIONS + 1))
-    produce(source, ORDERS, range(500), PARTITIONS)
-    produce(source, PAYMENTS, range(300), PARTITIONS)
+        admin.create_topic(NewTopic(name=topics[KEPT], partitions=PARTITIONS))
+        admin.create_topic(NewTopic(name=topics[MASKED], partitions=PARTITIONS + 1))
+    produce(source, topics[ORDERS], range(500), PARTITIONS)
+    produce(source, topics[PAYMENTS], range(300), PARTITIONS)
     log = directory / "log"
     with log.open("w") as stderr:
         process = subprocess.Popen(
-            [sys.executable, "-c", page_program(source, target, directory)],
+            [sys.executable, "-c", page_program(source, target, directory, topics)],
             env=spark_environment(directory),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -168,8 +184,8 @@ def page_run(
                 first.append(line)
             assert line, log.read_text()[-5000:]
             with Admin(source.access()) as admin:
-                assert admin.create_partitions({PAYMENTS: PARTITIONS + 1}) == {}
-            produce(source, PAYMENTS, range(300, 600), PARTITIONS + 1)
+                assert admin.create_partitions({topics[PAYMENTS]: PARTITIONS + 1}) == {}
+            produce(source, topics[PAYMENTS], range(300, 600), PARTITIONS + 1)
             output, _ = process.communicate("\n", SPARK_TIMEOUT_S)
             assert process.returncode == 0, log.read_text()[-5000:]
         finally:
@@ -179,14 +195,15 @@ def page_run(
     files = [log, *(directory / "events").rglob("*"), *(directory / "checkpoint").rglob("*")]
     return PageRun(
         password=target.spec.users[USER],
+        payments_topic=topics[PAYMENTS],
         output=output,
         progress=json.loads(progress),
         texts={str(file): file.read_bytes() for file in files if file.is_file()}
         | {"output": ("".join(first) + output).encode()},
-        orders=read(source, ORDERS, PARTITIONS),
-        kept=read(target, KEPT, PARTITIONS),
-        payments=read(source, PAYMENTS, PARTITIONS + 1),
-        masked=read(target, MASKED, PARTITIONS + 1),
+        orders=read(source, topics[ORDERS], PARTITIONS),
+        kept=read(target, topics[KEPT], PARTITIONS),
+        payments=read(source, topics[PAYMENTS], PARTITIONS + 1),
+        masked=read(target, topics[MASKED], PARTITIONS + 1),
     )
 
 
@@ -215,7 +232,9 @@ def test_the_stream_program_goes_on_from_its_checkpoint_and_finds_a_partition(
     assert sum(one["numInputRows"] for one in read_again) == 300
     ends = page_run.progress[-1]["sources"][0]["endOffset"]
     counts = [sum(one.partition == number for one in page_run.payments) for number in range(3)]
-    assert ends == {PAYMENTS: {str(number): count for number, count in enumerate(counts)}}
+    assert ends == {
+        page_run.payments_topic: {str(number): count for number, count in enumerate(counts)}
+    }
     assert "subscripe is not an option of sparkmirror-kafka here; did you mean subscribe?" in (
         page_run.output
     )
@@ -231,5 +250,6 @@ def masked_content(record: ConsumedRecord) -> tuple[object, ...]:
 def test_the_password_is_in_no_plan_log_or_file_of_spark(page_run: PageRun) -> None:
     assert any("events" in name for name in page_run.texts)
     assert b"sparkmirror-kafka" in page_run.texts["output"]
-    password = page_run.password.encode()
-    assert [name for name, text in page_run.texts.items() if password in text] == []
+    for secret in (page_run.password, "planted-"):
+        found = [name for name, text in page_run.texts.items() if secret.encode() in text]
+        assert found == [], secret

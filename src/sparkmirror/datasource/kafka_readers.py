@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import Any
 
-import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
@@ -20,7 +19,7 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from sparkmirror.datasource.client_router import new_router
-from sparkmirror.datasource.kafka_rows import to_arrow
+from sparkmirror.datasource.kafka_rows import ArrowBatch, to_arrow
 from sparkmirror.datasource.offset_positions import OffsetsJson, offsets_to_json
 from sparkmirror.datasource.offset_ranges import OffsetRange
 from sparkmirror.datasource.options import SourceOptions
@@ -51,7 +50,7 @@ def new_planner(options: SourceOptions, router: Router) -> SourcePlanner:
     return SourcePlanner(options, logs)
 
 
-def read_range(options: SourceOptions, one: OffsetRange) -> Iterator[pa.RecordBatch]:
+def read_range(options: SourceOptions, one: OffsetRange) -> Iterator[ArrowBatch]:
     """Yield the records of a range as Arrow batches."""
     with closing(new_router(options.client)) as router:
         reader = RangeReader(
@@ -79,7 +78,7 @@ def _groups(batches: Iterator[FetchedBatch]) -> Iterator[list[FetchedBatch]]:
         yield group
 
 
-def _read(options: SourceOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+def _read(options: SourceOptions, partition: InputPartition) -> Iterator[ArrowBatch]:
     """Read the range of a task. If there is nothing to read, Spark starts a task without one."""
     if isinstance(partition, RangeInputPartition):
         yield from read_range(options, partition.range)
@@ -97,7 +96,7 @@ class KafkaBatchReader(DataSourceReader):
             ranges = new_planner(self._options, router).batch_ranges()
         return [RangeInputPartition(one) for one in ranges]
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: InputPartition) -> Iterator[ArrowBatch]:
         """Yield the records of a range."""
         return _read(self._options, partition)
 
@@ -141,7 +140,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ranges = self._driver_planner().ranges(start, end)
         return [RangeInputPartition(one) for one in ranges]
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: InputPartition) -> Iterator[ArrowBatch]:
         """Yield the records of a range."""
         return _read(self._options, partition)
 

@@ -14,9 +14,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeAlias
 
-import pyarrow as pa
+import pyarrow
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -35,6 +35,11 @@ from sparkmirror.errors import ConfigError, ConfigFault, RecordError, RequestErr
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.message_format_v1 import NO_TIMESTAMP
 from sparkmirror.wire.batch.records import Record, RecordHeader
+
+pa: Any = pyarrow
+"""pyarrow has no types."""
+ArrowBatch: TypeAlias = Any
+"""A pyarrow.RecordBatch."""
 
 HEADERS = ArrayType(
     StructType([StructField("key", StringType()), StructField("value", BinaryType())])
@@ -72,7 +77,7 @@ def source_schema(*, include_headers: bool) -> StructType:
 
 def to_arrow(
     partition: TopicPartition, batches: Sequence[FetchedBatch], *, include_headers: bool
-) -> pa.RecordBatch:
+) -> ArrowBatch:
     """Return records of a partition as rows of the source. Raises RecordError."""
     records = [record for batch in batches for record in batch.records]
     types = [batch.timestamp_type for batch in batches for _ in batch.records]
@@ -153,7 +158,7 @@ class SinkColumns:
             raise ConfigError(faults)
         return cls(topic=topic, indexes=indexes)
 
-    def records(self, batch: pa.RecordBatch) -> Iterator[OutgoingRecord]:
+    def records(self, batch: ArrowBatch) -> Iterator[OutgoingRecord]:
         """Yield the rows of an Arrow batch as records. Raises RequestError.
 
         A row without a timestamp gets the time of writing.
@@ -179,17 +184,17 @@ class SinkColumns:
             )
             yield OutgoingRecord(topic, partition, record)
 
-    def _values(self, batch: pa.RecordBatch, name: str) -> list[Any]:
+    def _values(self, batch: ArrowBatch, name: str) -> list[Any]:
         if name not in self.indexes:
             return [None] * batch.num_rows
         return list(batch.column(self.indexes[name]).to_pylist())
 
-    def _bytes(self, batch: pa.RecordBatch, name: str) -> list[bytes | None]:
+    def _bytes(self, batch: ArrowBatch, name: str) -> list[bytes | None]:
         if name not in self.indexes:
             return [None] * batch.num_rows
         return list(batch.column(self.indexes[name]).cast(pa.binary()).to_pylist())
 
-    def _timestamps(self, batch: pa.RecordBatch) -> list[int | None]:
+    def _timestamps(self, batch: ArrowBatch) -> list[int | None]:
         """Return milliseconds."""
         if "timestamp" not in self.indexes:
             return [None] * batch.num_rows
@@ -206,7 +211,7 @@ def _checked_timestamp(timestamp: int) -> int:
     return timestamp
 
 
-def _record_headers(pairs: Sequence[dict[str, Any]]) -> tuple[RecordHeader, ...]:
+def _record_headers(pairs: Sequence[dict[str, Any] | None]) -> tuple[RecordHeader, ...]:
     headers = []
     for pair in pairs:
         if pair is None or pair["key"] is None:

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 
-import pyarrow as pa
 from pyspark.sql.datasource import (
     DataSourceArrowWriter,
     DataSourceStreamArrowWriter,
@@ -20,7 +19,7 @@ from pyspark.sql.datasource import (
 )
 
 from sparkmirror.datasource.client_router import new_router, producer_codec
-from sparkmirror.datasource.kafka_rows import SinkColumns
+from sparkmirror.datasource.kafka_rows import ArrowBatch, SinkColumns
 from sparkmirror.datasource.options import SinkOptions
 from sparkmirror.datasource.record_producer import RecordProducer
 
@@ -33,7 +32,7 @@ class WrittenRecords(WriterCommitMessage):
 
 
 def write_batches(
-    options: SinkOptions, columns: SinkColumns, batches: Iterator[pa.RecordBatch]
+    options: SinkOptions, columns: SinkColumns, batches: Iterator[ArrowBatch]
 ) -> WrittenRecords:
     """Write all rows. Returns when the brokers have them."""
     producer: RecordProducer | None = None
@@ -62,7 +61,7 @@ class KafkaBatchWriter(DataSourceArrowWriter):
         self._options = options
         self._columns = columns
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenRecords:
+    def write(self, iterator: Iterator[ArrowBatch]) -> WrittenRecords:
         """Write the rows of one task."""
         return write_batches(self._options, self._columns, iterator)
 
@@ -74,6 +73,6 @@ class KafkaStreamWriter(DataSourceStreamArrowWriter):
         self._options = options
         self._columns = columns
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenRecords:
+    def write(self, iterator: Iterator[ArrowBatch]) -> WrittenRecords:
         """Write the rows of one task."""
         return write_batches(self._options, self._columns, iterator)

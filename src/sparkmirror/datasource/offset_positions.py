@@ -60,15 +60,15 @@ def parse_positions(option: str, text: str, *, excluded: int | None = None) -> O
 
 def parse_assignment(option: str, text: str) -> tuple[TopicPartition, ...]:
     """Read the value of `assign`. Raises ConfigError."""
-    found = [
-        TopicPartition(topic, number)
-        for topic, numbers in _parse_object(option, text, _PARTITIONS_EXAMPLE).items()
-        for number in (numbers if isinstance(numbers, list) else [None])
-        if _is_partition(number) or _raise_form(option, text, _PARTITIONS_EXAMPLE)
-    ]
+    found: set[TopicPartition] = set()
+    for topic, numbers in _parse_object(text).items():
+        for number in numbers if isinstance(numbers, list) else (None,):
+            if not _is_int(number) or not 0 <= number <= MAX_PARTITION:
+                raise _form_error(option, text, _PARTITIONS_EXAMPLE)
+            found.add(TopicPartition(topic, number))
     if not found:
-        _raise_form(option, text, _PARTITIONS_EXAMPLE)
-    return tuple(sorted(set(found)))
+        raise _form_error(option, text, _PARTITIONS_EXAMPLE)
+    return tuple(sorted(found))
 
 
 def offsets_to_json(offsets: Mapping[TopicPartition, int]) -> OffsetsJson:
@@ -89,35 +89,32 @@ def offsets_from_json(content: OffsetsJson) -> PartitionOffsets:
 
 
 def _parse_offsets(option: str, text: str) -> PartitionOffsets:
+    error = _form_error(option, text, f"earliest, latest or {_OFFSETS_EXAMPLE}")
     offsets: PartitionOffsets = {}
-    for topic, numbers in _parse_object(option, text, _OFFSETS_EXAMPLE).items():
-        for number, offset in (numbers if isinstance(numbers, dict) else {"": None}).items():
+    for topic, numbers in _parse_object(text).items():
+        if not isinstance(numbers, dict):
+            raise error
+        for number, offset in numbers.items():
             if not number.isdecimal() or not _is_int(offset) or offset < EARLIEST:
-                _raise_form(option, text, _OFFSETS_EXAMPLE)
+                raise error
             offsets[TopicPartition(topic, int(number))] = offset
     if not offsets:
-        _raise_form(option, text, _OFFSETS_EXAMPLE)
+        raise error
     return offsets
 
 
-def _parse_object(option: str, text: str, example: str) -> dict[str, Any]:
+def _parse_object(text: str) -> dict[str, Any]:
+    """Return the members of a JSON object; none if the text is anything else."""
     try:
         content = json.loads(text)
     except json.JSONDecodeError:
-        content = None
-    if not isinstance(content, dict):
-        _raise_form(option, text, example)
-    return dict(content)
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 def _is_int(number: object) -> bool:
     return isinstance(number, int) and not isinstance(number, bool)
 
 
-def _is_partition(number: object) -> bool:
-    return isinstance(number, int) and _is_int(number) and 0 <= number <= MAX_PARTITION
-
-
-def _raise_form(option: str, text: str, example: str) -> bool:
-    names = "" if example == _PARTITIONS_EXAMPLE else "earliest, latest or "
-    raise ConfigError.of(option, f"{option} {text} is not of a known form; write {names}{example}")
+def _form_error(option: str, text: str, forms: str) -> ConfigError:
+    return ConfigError.of(option, f"{option} {text} is not of a known form; write {forms}")

@@ -41,8 +41,8 @@ _READ_OPTIONS = (
 BATCH_READ_OPTIONS = (*_READ_OPTIONS, ENDING)
 STREAM_READ_OPTIONS = (*_READ_OPTIONS, MAX_OFFSETS)
 WRITE_OPTIONS = (TOPIC,)
-SPARK_OPTIONS = ("checkpointLocation", "path", "queryName", "outputMode")
-"""Spark passes these on to a sink, or reads them itself."""
+_QUERY_OPTIONS = ("checkpointLocation", "queryName")
+"""Options of a streaming query. Spark passes them on to the sink."""
 
 _CLIENT_NAMES = (*CLIENT_SECURITY_NAMES, "client.id", CONFIG_PROVIDERS_KEY)
 _ISOLATION, _FETCH_BYTES = "isolation.level", "max.partition.fetch.bytes"
@@ -142,7 +142,9 @@ class SinkOptions:
     @classmethod
     def from_options(cls, options: Mapping[str, str]) -> Self:
         """Read the options of `write` and `writeStream`. Raises ConfigError."""
-        values = _known_values(options, WRITE_OPTIONS, PRODUCER_NAMES)
+        of_query = {name.lower() for name in _QUERY_OPTIONS}
+        of_sink = {name: value for name, value in options.items() if name.lower() not in of_query}
+        values = _known_values(of_sink, WRITE_OPTIONS, PRODUCER_NAMES)
         properties = _client_properties(values)
         faults = [
             ConfigFault(
@@ -176,7 +178,7 @@ def _known_values(
 ) -> dict[str, str]:
     """Return the values by the names of the tables. Raises ConfigError for all other names."""
     names = [*known, *(PREFIX + name for name in client_names)]
-    by_lower = {name.lower(): name for name in (*names, *SPARK_OPTIONS)}
+    by_lower = {name.lower(): name for name in names}
     values: dict[str, str] = {}
     faults: list[ConfigFault] = []
     for option, value in options.items():
@@ -185,7 +187,7 @@ def _known_values(
             name = option
         if name is None:
             faults.append(ConfigFault(option, _unknown_text(option, names)))
-        elif name not in SPARK_OPTIONS:
+        else:
             values[name] = value
     if faults:
         raise ConfigError(faults)

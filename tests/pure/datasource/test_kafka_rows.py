@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
-import pyarrow as pa
+import pyarrow
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
@@ -31,6 +32,7 @@ from sparkmirror.errors import ConfigError, RecordError, RequestError
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.records import Record
 
+pa: Any = pyarrow
 VALUE: dict[str, DataType] = {"value": BinaryType()}
 PARTITION = TopicPartition("orders", 7)
 RECORDS = [
@@ -115,7 +117,7 @@ def test_the_option_wins_over_the_column_topic() -> None:
 )
 def test_columns_that_do_not_fit_are_refused(columns: dict[str, DataType], sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
-        sink(**columns)
+        sink("t", **columns)
 
 
 def test_rows_without_a_topic_are_refused_when_the_query_is_planned() -> None:

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 
 import pytest
 
+from sparkmirror.config.secrets.providers import CONFIG_PROVIDERS_KEY
+from sparkmirror.config.tables.client.common_client_configs import CLIENT_SECURITY_NAMES
 from sparkmirror.datasource.offset_positions import OffsetPositions
-from sparkmirror.datasource.options import SinkOptions, SourceOptions
+from sparkmirror.datasource.options import (
+    BATCH_READ_OPTIONS,
+    CONSUMER_NAMES,
+    PREFIX,
+    PRODUCER_NAMES,
+    STREAM_READ_OPTIONS,
+    WRITE_OPTIONS,
+    SinkOptions,
+    SourceOptions,
+)
 from sparkmirror.datasource.subscription import Subscription
 from sparkmirror.errors import ConfigError
 from sparkmirror.model import TopicPartition
@@ -88,6 +100,7 @@ def test_assigned_partitions_are_read_and_no_others() -> None:
         ),
         ({"subscribe": "a", "failOnDataLos": "true"}, "did you mean failOnDataLoss?"),
         ({"subscribe": "a", "kafka.group.id": "g"}, "kafka.group.id is not an option of"),
+        ({"subscribe": "a", "path": "orders"}, "path is not an option of"),
         ({"subscribe": "a", "maxOffsetsPerTrigger": "1"}, "maxOffsetsPerTrigger is not an option"),
     ],
 )
@@ -151,3 +164,11 @@ def test_config_providers_of_clients_are_known() -> None:
     }
     options = SourceOptions.for_batch(ORDERS | provider)
     assert options.client.properties["config.providers.env.class"] == "EnvVarConfigProvider"
+
+
+def test_the_page_lists_every_option() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "spark.md").read_text("utf-8")
+    named = {*BATCH_READ_OPTIONS, *STREAM_READ_OPTIONS, *WRITE_OPTIONS}
+    of_clients = {*CONSUMER_NAMES, *PRODUCER_NAMES} - {*CLIENT_SECURITY_NAMES, "client.id"}
+    named |= {PREFIX + name for name in of_clients - {CONFIG_PROVIDERS_KEY}}
+    assert [name for name in sorted(named) if f"`{name}`" not in page] == []
