@@ -9,6 +9,7 @@ from functools import partial
 import pytest
 from kafka.admin import ACLOperation, ResourceType
 
+from sparkmirror.cli.transform.trial import read_last_records, try_transformations
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.cluster.acls import create_acls, describe_topic_acls
 from sparkmirror.cluster.admin import Admin
@@ -32,6 +33,7 @@ from tests.support.kafka.clusters import (
     UniqueName,
     create_topic,
     read_acl,
+    write_values,
 )
 from tests.support.waiting import wait_until
 
@@ -101,6 +103,32 @@ def test_remote_topics_are_created_and_partitions_assigned(
     assert explicit_configs(primary.access, "mm2-offset-syncs.B.internal") == {
         "cleanup.policy": "compact"
     }
+
+
+def test_routed_topics_are_created_under_their_new_names_and_can_be_tried(
+    primary: SharedCluster, backup: SharedCluster, topic: str, unique_name: UniqueName
+) -> None:
+    routed = unique_name("routed")
+    create_topic(primary.access, topic, partitions=2, configs={"cleanup.policy": "compact"})
+    write_values(primary.access, topic, *(b"%d" % number for number in range(9)))
+    config = connector_config("Source", unique_name("c"), primary, backup, topics=topic) | {
+        "transforms": "r",
+        "transforms.r.type": "RegexRouter",
+        "transforms.r.regex": rf"A\.{topic}",
+        "transforms.r.replacement": routed,
+    }
+    with started_connector(config) as run:
+        assert run.assigned_partitions_by_task(1) == [[f"{topic}-0", f"{topic}-1"]]
+    assert _partitions(backup.access, routed) == 2
+    assert explicit_configs(backup.access, routed) == {"cleanup.policy": "compact"}
+    assert _partitions(backup.access, f"A.{topic}") == 0, "Java's mirror creates it"
+    trial = try_transformations(config, topic, read_last_records(config, topic, 3))
+    assert [(one.before.value, one.offset) for one in trial.records] == [
+        (b"6", 6),
+        (b"7", 7),
+        (b"8", 8),
+    ]
+    assert {one.after.topic for one in trial.records if one.after} == {routed}
 
 
 def test_new_topics_and_partitions_are_found_within_seconds(

@@ -270,13 +270,17 @@ def _connector_table(view: WorkerLiveView) -> rich.table.Table:
     table = rich.table.Table(box=None, pad_edge=False)
     for heading in ("connector", "state", "tasks"):
         table.add_column(heading, no_wrap=True)
+    has_lanes = any(connector.lane for connector in view.connectors)
+    if has_lanes:
+        table.add_column("records", overflow="fold")
     for connector in view.connectors:
         style = "green" if connector.state == _RUNNING else "yellow"
         tasks = ", ".join(
             f"{connector.tasks.count(state)} {state}" for state in dict.fromkeys(connector.tasks)
         )
         state = rich.text.Text(connector.state, style=style)
-        table.add_row(rich.text.Text(connector.name), state, tasks)
+        lane = [rich.text.Text(connector.lane)] if has_lanes else []
+        table.add_row(rich.text.Text(connector.name), state, tasks, *lane)
     return table
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from sparkmirror.errors import ConnectRestError, RequestFailed
 from sparkmirror.rest.client.rest_client import RestClient, WorkerUnreachable
+from sparkmirror.transforms.lane_choice import connector_lane
 
 DEFAULT_URL = "http://127.0.0.1:8083"
 UNASSIGNED = "UNASSIGNED"
@@ -40,6 +41,8 @@ class ConnectorSummary:
     errors: tuple[str, ...]
     has_partitions: bool = True
     """Whether it can have partitions and events: source connectors do."""
+    lane: str = ""
+    """How far its transformations open records, and why; empty without transformations."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +170,8 @@ def _connector_summary(name: str, expanded: Mapping[str, Any] | None) -> Connect
     if expanded is None:
         return ConnectorSummary(name=name, state=UNASSIGNED, tasks=(), errors=())
     status = expanded["status"]
-    connector_class = expanded["info"]["config"].get("connector.class") or ""
+    config = expanded["info"]["config"]
+    has_partitions = not (config.get("connector.class") or "").endswith(_WITHOUT_PARTITIONS)
     parts = [status["connector"], *status["tasks"]]
     errors = dict.fromkeys(_first_line(part["trace"]) for part in parts if part.get("trace"))
     return ConnectorSummary(
@@ -175,8 +179,14 @@ def _connector_summary(name: str, expanded: Mapping[str, Any] | None) -> Connect
         state=status["connector"]["state"],
         tasks=tuple(task["state"] for task in status["tasks"]),
         errors=tuple(errors),
-        has_partitions=not connector_class.endswith(_WITHOUT_PARTITIONS),
+        has_partitions=has_partitions,
+        lane=_lane(config) if has_partitions else "",
     )
+
+
+def _lane(config: Mapping[str, str]) -> str:
+    choice = connector_lane(config) if config.get("transforms") else None
+    return "" if choice is None else str(choice)
 
 
 def _json_object(body: str) -> Mapping[str, Any]:

@@ -138,6 +138,18 @@ def test_caught_up_mirror_is_done_and_ends_with_0() -> None:
         assert code == 0
 
 
+def test_a_connector_with_transformations_says_how_far_records_are_opened() -> None:
+    chain = {
+        "transforms": "mask",
+        "transforms.mask.type": "org.apache.kafka.connect.transforms.MaskField$Value",
+        "transforms.mask.fields": "ssn",
+    }
+    with node() as mirror:
+        assert "needs values" not in mirror.status()[0]
+        mirror.harness.herder.put_connector_config(NAME, {**SOURCE_CONFIG, "name": NAME, **chain})
+        assert "records: mask needs values" in mirror.status()[0]
+
+
 @pytest.mark.parametrize("unknown", [view(9, -1), view(-1, -1), view(9, 3)])
 def test_unknown_lag_is_never_done_and_ends_with_2(unknown: PartitionView) -> None:
     with node() as mirror:

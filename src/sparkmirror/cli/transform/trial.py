@@ -8,12 +8,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC
 from typing import Final
+from zoneinfo import ZoneInfo
 
 from sparkmirror.cli.transform.tried_record import TriedRecord
 from sparkmirror.cluster.produce_and_consume import ConsumerRecord, read_topic
 from sparkmirror.config.client_configs import ClientType, ClusterSide
 from sparkmirror.connect.connectors.source.source_config import MirrorSourceConfig
+from sparkmirror.connect.connectors.source.transform_settings import UTC_NAME, default_zone_name
 from sparkmirror.mirror.topics.routed_policy import RoutedPolicy, unrouted_policy
 from sparkmirror.model import TopicPartition
 from sparkmirror.transforms.configuration.connector_transformer import connector_transformer
@@ -68,7 +71,11 @@ def try_transformations(
     policy, source = parsed.shared.policy, parsed.shared.flow.source
     given_topic = unrouted_policy(policy).format_remote_topic(source, topic)
     routed_topic = policy.format_remote_topic(source, topic)
-    transformer = connector_transformer(config, JavaEnvironment(now_ms=int(time.time() * 1000)))
+    zone = default_zone_name()
+    environment = JavaEnvironment(
+        now_ms=time.time_ns() // 1_000_000, zone=UTC if zone == UTC_NAME else ZoneInfo(zone)
+    )
+    transformer = connector_transformer(config, environment)
 
     def tried(record: ConsumerRecord) -> TriedRecord:
         before = KafkaRecord(

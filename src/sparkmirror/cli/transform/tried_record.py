@@ -82,7 +82,13 @@ class TriedRecord:
 
 def failure_text(failure: FailedRecord) -> str:
     """Where and why a record failed, in one line."""
-    return _printable(f"{failure.stage.value}: {failure.error.java_class}: {failure.error}")
+    error = failure.error
+    where = (
+        f"{failure.stage.value} by transforms.{error.alias}"
+        if error.alias
+        else (failure.stage.value)
+    )
+    return _printable(f"{where}: {error.java_class}: {error}")
 
 
 def _texts(record: KafkaRecord) -> dict[str, str]:
