@@ -41,7 +41,7 @@ def find_header_section(body: bytes, rest: int, end: int) -> int:
 
 
 def read_header_section(section: bytes) -> tuple[RecordHeader, ...]:
-    """Read the headers of a section. Raises ValueError."""
+    """Read the headers of a section. Raises ValueError or IndexError."""
     headers: list[RecordHeader] = []
     for name, encoded in split_header_section(section):
         _, at = varint.decode(encoded, 0)
@@ -53,32 +53,31 @@ def read_header_section(section: bytes) -> tuple[RecordHeader, ...]:
 def split_header_section(section: bytes) -> list[tuple[bytes, bytes]]:
     """Return the headers of a section: the name, and the whole header as it is encoded.
 
-    Raises ValueError. Lengths of one byte are read inline, for speed.
+    Raises ValueError or IndexError. Lengths of one byte are read inline, for speed.
     """
-    size = len(section)
-    count, at = _read_length(section, 0, size)
+    count, at = section[0] >> 1, 1
+    if section[0] > 0x7F or section[0] & 1:
+        count, at = varint.decode(section, 0)
     headers: list[tuple[bytes, bytes]] = []
     for _ in range(count):
-        start = at
-        length, at = _read_length(section, at, size)
-        name = section[at : at + length]
-        at += length
-        content_length, at = _read_length(section, at, size)
-        if length < 0:
-            raise ValueError("a record header without a name")
-        if content_length > 0:
-            at += content_length
-        headers.append((name, section[start:at]))
-    if count < 0 or at != size:
+        start, length = at, section[at]
+        if length > 0x7F or length & 1:
+            length, name_at = varint.decode(section, at)
+            if length < 0:
+                raise ValueError("a record header without a name")
+        else:
+            length, name_at = length >> 1, at + 1
+        at = name_at + length
+        content = section[at]
+        if content > 0x7F:
+            content, at = varint.decode(section, at)
+            at += max(content, 0)
+        else:
+            at += 1 if content & 1 else 1 + (content >> 1)
+        headers.append((section[name_at : name_at + length], section[start:at]))
+    if count < 0 or at != len(section):
         raise ValueError("a record whose parts do not fill it")
     return headers
-
-
-def _read_length(section: bytes, at: int, size: int) -> tuple[int, int]:
-    if at < size and section[at] < 0x80:
-        raw = section[at]
-        return (raw >> 1) ^ -(raw & 1), at + 1
-    return varint.decode(section, at)
 
 
 def join_header_section(headers: Sequence[bytes]) -> bytes:
