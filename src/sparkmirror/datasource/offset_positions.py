@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 from sparkmirror.errors import ConfigError
 from sparkmirror.model import MAX_PARTITION, TopicPartition
@@ -112,7 +112,7 @@ def _parse_object(text: str) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _is_int(number: object) -> bool:
+def _is_int(number: object) -> TypeGuard[int]:
     return isinstance(number, int) and not isinstance(number, bool)
 
 

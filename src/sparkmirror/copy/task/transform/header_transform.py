@@ -108,7 +108,9 @@ class HeaderTransform:
         base, base_timestamp = header.base_offset, header.base_timestamp
         append_time = header.max_timestamp if header.is_log_append_time else None
         keep, is_changed = outcomes.kept.append, False
-        unnamed = _AS_IT_IS if self.keeps_unnamed else None
+        unnamed: bytes | DroppedRecord | FailedRecord | None = (
+            _AS_IT_IS if self.keeps_unnamed else None
+        )
         if self.filters_unnamed:
             unnamed = self._unnamed
         named = self._name_positions(body)
