@@ -6,7 +6,7 @@ import logging
 import secrets
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
 from sparkmirror.lab.processes.process_reaper import ProcessReaper
 from sparkmirror.lab.properties_file import write_properties
+from sparkmirror.model import TopicPartition
 from tests.support.cli.mirror_process import (
     SCRIPTS,
     SPARK_TIMEOUT_S,
@@ -25,13 +26,18 @@ from tests.support.cli.mirror_process import (
     running_process,
 )
 from tests.support.cli.property_files import flow_properties
+from tests.support.copy.transform_chains import DROP_MARKED, transformed_records
+from tests.support.kafka.batch_writer import BatchWriter, priced_records
 from tests.support.kafka.clusters import SharedCluster
+from tests.support.kafka.partition_log import assert_copied
 from tests.support.spark.mirrored_clusters import MirroredClusters
 from tests.support.waiting import wait_until
 
 log = logging.getLogger(__name__)
 
 RECORDS = 200
+KEPT = RECORDS - len(range(0, RECORDS, 3))
+"""How many records the transforms leave."""
 FENCES = 2
 """For a busy computer, on which a task may miss its reports."""
 
@@ -48,7 +54,7 @@ def third_cluster(reaper: ProcessReaper, lab_directory: Path) -> Iterator[Cluste
 def test_two_clusters_mirror_each_other_and_a_third_one_follows_when_it_starts(
     mirrored_clusters: MirroredClusters, third_cluster: Cluster, tmp_path: Path
 ) -> None:
-    """The third cluster is down when the program starts."""
+    """The third cluster is down when the program starts. Its flow has transforms."""
     mark = secrets.token_hex(3)
     east, west, north = (f"{name}{mark}" for name in ("east", "west", "north"))
     topic, group = f"orders-{mark}", f"billing-{mark}"
@@ -58,13 +64,18 @@ def test_two_clusters_mirror_each_other_and_a_third_one_follows_when_it_starts(
         side.create_topic(topic)
         side.write_records(topic, range(RECORDS))
     mirrored_clusters.commit_group_offset(group, topic, RECORDS // 2)
+    marked = f"marked-{mark}"
+    from_north.create_topic(marked)
+    with closing(BatchWriter(third.access)) as writer:
+        writer.write_batches(TopicPartition(marked, 0), priced_records(range(RECORDS)), batch=7)
     file = flow_properties(mirrored_clusters, (east, west), topic, group) | {
         "clusters": f"{east}, {north}, {west}",
         f"{west}->{east}.enabled": "true",
         f"{west}->{east}.topics": f"{topic},.*{mark}.{topic}",
         f"{north}.bootstrap.servers": third.bootstrap,
         f"{north}->{west}.enabled": "true",
-        f"{north}->{west}.topics": topic,
+        f"{north}->{west}.topics": f"{topic},{marked}",
+        **{f"{north}->{west}.{key}": value for key, value in DROP_MARKED.items()},
         f"{east}->{north}.emit.heartbeats.enabled": "false",
         f"{north}->{east}.emit.heartbeats.enabled": "false",
         "heartbeats.replication.enabled": "true",
@@ -101,6 +112,11 @@ def test_two_clusters_mirror_each_other_and_a_third_one_follows_when_it_starts(
             SPARK_TIMEOUT_S,
         )
         from_north.wait_until_copied(topic, f"{north}.{topic}", timeout_s=SPARK_TIMEOUT_S)
+        wait_until(
+            lambda: from_north.target_record_counts(marked, f"{north}.{marked}") == [KEPT],
+            "the transformed topic",
+            SPARK_TIMEOUT_S,
+        )
         flows = ((east, west), (west, east), (north, west), (west, north))
         for source, target in flows:
             flow = f"{source}->{target}"
@@ -115,6 +131,8 @@ def test_two_clusters_mirror_each_other_and_a_third_one_follows_when_it_starts(
     mirrored_clusters.assert_copied(topic, f"{east}.{topic}", fences=FENCES)
     mirrored_clusters.reverse.assert_copied(topic, f"{west}.{topic}", fences=FENCES)
     from_north.assert_copied(topic, f"{north}.{topic}", fences=FENCES)
+    [(source_log, target_log)] = from_north.partition_logs(marked, f"{north}.{marked}")
+    assert_copied(transformed_records(DROP_MARKED, source_log.records), target_log, fences=FENCES)
     loops = {name for name in mirrored_clusters.target_topics() if name.count(east) > 1}
     loops |= {name for name in mirrored_clusters.reverse.target_topics() if name.count(west) > 1}
     assert not loops, "records were copied in a loop"

@@ -108,9 +108,7 @@ class HeaderTransform:
         base, base_timestamp = header.base_offset, header.base_timestamp
         append_time = header.max_timestamp if header.is_log_append_time else None
         keep, is_changed = outcomes.kept.append, False
-        unnamed: bytes | DroppedRecord | FailedRecord | None = (
-            _AS_IT_IS if self.keeps_unnamed else None
-        )
+        unnamed: _SectionOutcome | None = _AS_IT_IS if self.keeps_unnamed else None
         if self.filters_unnamed:
             unnamed = self._unnamed
         named = self._name_positions(body)
@@ -121,9 +119,8 @@ class HeaderTransform:
             offset = base + offset_delta
             if offset < position:
                 continue
-            at = rest
-            outcome = unnamed
-            if unnamed is None or next_named < end:
+            at, outcome = rest, unnamed
+            if outcome is None or next_named < end:
                 at = find_header_section(body, rest, end)
                 outcome = self._outcome(body[at:end])
             if isinstance(outcome, bytes):
@@ -136,7 +133,7 @@ class HeaderTransform:
             elif isinstance(outcome, FailedRecord):
                 outcomes.refused = refused_record(offset, outcome)
                 return True
-            elif isinstance(outcome, DroppedRecord) and outcome.tolerated is None:
+            elif outcome.tolerated is None:
                 outcomes.filtered += 1
             else:
                 outcomes.skipped += 1
