@@ -50,6 +50,15 @@ def chain_parts(chain: TransformationChain) -> ChainParts:
     )
 
 
+def adds_headers(chain: TransformationChain) -> bool:
+    """Whether a stage may do more to headers than take them away by their names."""
+    return any(
+        RecordPart.HEADERS in stage.transformation.writes
+        and not isinstance(stage.transformation, DropHeaders)
+        for stage in chain.stages
+    )
+
+
 def header_names(chain: TransformationChain) -> frozenset[str]:
     """The names of headers that the stages of a chain ask for.
 

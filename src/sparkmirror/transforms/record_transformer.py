@@ -25,7 +25,7 @@ from sparkmirror.transforms.data.java_exceptions import data_exception
 from sparkmirror.transforms.data.java_values import ConnectValue
 from sparkmirror.transforms.data.schema import Schema, SchemaType
 from sparkmirror.transforms.record import ConnectHeader, ConnectRecord, KafkaRecord
-from sparkmirror.transforms.record_parts import chain_parts, header_names
+from sparkmirror.transforms.record_parts import adds_headers, chain_parts, header_names
 from sparkmirror.transforms.transformation import RecordPart
 from sparkmirror.transforms.transformation_chain import TransformationChain
 
@@ -86,6 +86,7 @@ class RecordTransformer:
     ) -> None:
         self.parts = chain_parts(chain)
         self.header_names = header_names(chain)
+        self.adds_headers = adds_headers(chain)
         reads, writes = self.parts.reads, self.parts.writes
         self._chain = chain
         self._source = source

@@ -17,7 +17,7 @@ from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
 from sparkmirror.lab.processes.process_reaper import ProcessReaper
 from tests.brokers.conftest import COPY_PROPERTIES
 from tests.support.copy.copy_flow import CopyFlow
-from tests.support.copy.transform_chains import DROP_AND_MASK
+from tests.support.copy.transform_chains import DROP_AND_MASK, DROP_MARKED
 from tests.support.kafka.batch_writer import BatchWriter
 from tests.support.kafka.clusters import UniqueName
 
@@ -89,14 +89,15 @@ def transforms() -> Mapping[str, str]:
     return NO_TRANSFORMS
 
 
-lanes = pytest.mark.parametrize(
-    "transforms",
-    [
-        pytest.param(NO_TRANSFORMS, id="plain"),
-        pytest.param(DROP_AND_MASK, id="transform"),
-    ],
-)
+_LANES = [
+    pytest.param(NO_TRANSFORMS, id="plain"),
+    pytest.param(DROP_AND_MASK, id="records"),
+    pytest.param(DROP_MARKED, id="headers"),
+]
+lanes = pytest.mark.parametrize("transforms", _LANES[:2])
 """Runs a test with batches as they are, and with transformations of their records."""
+all_lanes = pytest.mark.parametrize("transforms", _LANES)
+"""The same, and with transformations that leave keys and values closed."""
 
 
 @pytest.fixture

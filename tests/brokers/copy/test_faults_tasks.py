@@ -17,7 +17,7 @@ from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import read_header
 from sparkmirror.wire.batch.records import build_batch
 from sparkmirror.wire.protocol.synchronous.synchronous_produce import append_batch
-from tests.brokers.copy.conftest import lanes
+from tests.brokers.copy.conftest import all_lanes, lanes
 from tests.support.copy.copy_flow import CopyFlow, remote_topic_name
 from tests.support.copy.copy_harness import HARNESS_TIMEOUT_S, CopyHarness
 from tests.support.copy.fault_scenario import (
@@ -44,7 +44,7 @@ def drain_and_verify(
     assert harness.snapshot.records == records_of(flow, topics)
 
 
-@lanes
+@all_lanes
 def test_all_tasks_may_be_killed_again_and_again(
     flow: CopyFlow, topic: str, writer: BatchWriter
 ) -> None:

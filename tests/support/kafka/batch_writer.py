@@ -13,7 +13,7 @@ from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.compression import CompressionType
 from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import NO_SEQUENCE, BytesLike, read_header
-from sparkmirror.wire.batch.records import Record, build_batch
+from sparkmirror.wire.batch.records import Record, RecordHeader, build_batch
 from sparkmirror.wire.net.leader_calls import NEW_TOPIC_WAIT_S
 from sparkmirror.wire.net.routing import Router
 from sparkmirror.wire.protocol.error_codes import ErrorCode
@@ -56,7 +56,7 @@ def priced_records(
     """
     priced = []
     for record in numbered_records(numbers, 0, timestamp):
-        headers = [(b"drop", None)] if record.offset % 3 == 0 else []
+        headers: list[RecordHeader] = [(b"drop", None)] if record.offset % 3 == 0 else []
         headers += [(b"pii", b"secret"), (b"kept", b"")] if record.offset % 2 == 0 else []
         padding = b"." * max(size - 50, 0)
         value = b'{"number":%d,"price":12.5,"padding":"%s"}' % (record.offset, padding)

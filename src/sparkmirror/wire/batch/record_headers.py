@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sparkmirror.errors import BatchError
 from sparkmirror.wire.batch import varint
 from sparkmirror.wire.batch.records import RecordHeader
 
@@ -42,37 +41,60 @@ def find_header_section(body: bytes, rest: int, end: int) -> int:
 
 
 def read_header_section(section: bytes) -> tuple[RecordHeader, ...]:
-    """Read the headers of a section. Raises BatchError."""
-    try:
-        count, at = varint.decode(section, 0)
-        headers: list[RecordHeader] = []
-        for _ in range(count):
-            name, at = _read_bytes(section, at)
-            content, at = _read_bytes(section, at)
-            if name is None:
-                raise ValueError("a record header without a name")
-            headers.append((name, content))
-        if count < 0 or at != len(section):
-            raise ValueError("a record whose parts do not fill it")
-    except ValueError as error:
-        raise BatchError(
-            f"a batch holds {error}; stop copying the partition and check the batch at the source"
-        ) from error
+    """Read the headers of a section. Raises ValueError or IndexError."""
+    headers: list[RecordHeader] = []
+    for name, encoded in split_header_section(section):
+        _, at = varint.decode(encoded, 0)
+        length, at = varint.decode(encoded, at + len(name))
+        headers.append((name, None if length < 0 else encoded[at:]))
     return tuple(headers)
 
 
-def _read_bytes(section: bytes, at: int) -> tuple[bytes | None, int]:
-    length, at = varint.decode(section, at)
-    if length < 0:
-        return None, at
-    return section[at : at + length], at + length
+def split_header_section(section: bytes) -> list[tuple[bytes, bytes]]:
+    """Return the headers of a section: the name, and the whole header as it is encoded.
+
+    Raises ValueError or IndexError. Lengths of one byte are read inline, for speed.
+    """
+    count, at = section[0] >> 1, 1
+    if section[0] > 0x7F or section[0] & 1:
+        count, at = varint.decode(section, 0)
+    headers: list[tuple[bytes, bytes]] = []
+    for _ in range(count):
+        start, length = at, section[at]
+        if length > 0x7F or length & 1:
+            length, name_at = varint.decode(section, at)
+            if length < 0:
+                raise ValueError("a record header without a name")
+        else:
+            length, name_at = length >> 1, at + 1
+        at = name_at + length
+        content = section[at]
+        if content > 0x7F:
+            content, at = varint.decode(section, at)
+            at += max(content, 0)
+        else:
+            at += 1 if content & 1 else 1 + (content >> 1)
+        headers.append((section[name_at : name_at + length], section[start:at]))
+    if count < 0 or at != len(section):
+        raise ValueError("a record whose parts do not fill it")
+    return headers
+
+
+def join_header_section(headers: Sequence[bytes]) -> bytes:
+    """Return the section of headers that are encoded already."""
+    return varint.encode_non_negative(len(headers)) + b"".join(headers)
+
+
+def encode_name(name: bytes) -> bytes:
+    """Encode the name of a header, as a section has it: behind its length."""
+    return varint.encode_non_negative(len(name)) + name
 
 
 def encode_header_section(headers: Sequence[RecordHeader]) -> bytes:
     """Encode headers as a section."""
     parts = [varint.encode_non_negative(len(headers))]
     for name, content in headers:
-        parts += (varint.encode_non_negative(len(name)), name)
+        parts.append(encode_name(name))
         if content is None:
             parts.append(_NULL)
         else:

@@ -345,7 +345,7 @@ def test_records_that_transforms_drop_or_refuse_are_counted_across_drivers() -> 
     worker = Worker()
     filtered = series("sparkmirror_filtered_records_total", **FLOW)
     skipped = series("kafka_connect_task_error_total_records_skipped", **TASK)
-    polled = series("kafka_connect_source_task_source_record_poll", **TASK)
+    polled = series("kafka_connect_source_task_source_record_poll_total", **TASK)
     assert worker.series()[filtered] == worker.series()[skipped] == 0
     for count in (4, 4, 6, 1):
         one_view(worker, filtered=count, skipped=2 * count, end=count)

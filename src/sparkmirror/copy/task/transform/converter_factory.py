@@ -6,6 +6,7 @@ chain is compiled once. One thread uses a factory and its converters.
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from sparkmirror.copy.task.batch_converter import BatchConverter
 from sparkmirror.copy.task.transform.batch_transform import BatchTransform
 from sparkmirror.copy.task.transform.header_transform import HeaderTransform
 from sparkmirror.copy.task.transform.transforming_converter import TransformingConverter
+from sparkmirror.errors import ConfigError
 from sparkmirror.transforms.configuration.connector_transformer import record_transformer
 from sparkmirror.transforms.data.java_environment import JavaEnvironment
 from sparkmirror.transforms.record_transformer import RecordTransformer
@@ -79,4 +81,11 @@ class ConverterFactory:
 
 
 def _zone(name: str) -> tzinfo:
-    return UTC if name == "UTC" else ZoneInfo(name)
+    try:
+        return UTC if name == "UTC" else ZoneInfo(name)
+    except (LookupError, ValueError):
+        raise ConfigError.of(
+            "transforms",
+            f"{socket.gethostname()} does not know the time zone {name} of the worker; install"
+            " tzdata there, or start the worker with TZ=UTC",
+        ) from None

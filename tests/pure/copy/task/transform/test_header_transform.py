@@ -10,10 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
+from sparkmirror.copy.task.transform.header_transform import HeaderTransform
+from sparkmirror.copy.task.transform.transforming_converter import TransformingConverter
 from sparkmirror.wire.batch.compression import CompressionType
 from sparkmirror.wire.batch.forward_or_reopen import LaneReason
 from sparkmirror.wire.batch.record_headers import (
     encode_header_section,
+    encode_name,
     find_header_section,
     read_header_section,
 )
@@ -117,3 +120,16 @@ def test_the_header_section_is_found_behind_any_key_and_value(
     at = find_header_section(content, 0, len(content))
     assert read_header_section(content[at:]) == tuple(headers)
     assert content[at:] == encode_header_section(headers)
+
+
+@given(st.binary(max_size=300), st.binary(max_size=3), st.integers(0, 300))
+def test_a_name_is_found_wherever_it_is(body: bytes, name: bytes, at: int) -> None:
+    """In bodies in which its length is a rare byte, and in those in which it is a frequent one."""
+    transform = converter_of({**DROP_MARKED, "predicates.marked.name": "x"})
+    assert isinstance(transform, TransformingConverter)
+    assert transform.headers
+    found = HeaderTransform(transform.transform, [name.decode("latin-1")])
+    encoded = encode_name(name.decode("latin-1").encode())
+    assert found.may_concern(body) == (encoded in body)
+    assert found.may_concern(body[:at] + encoded + body[at:])
+    assert found.may_concern(encoded[:1] * 200 + body + encoded)
