@@ -15,7 +15,10 @@ had sent (`copy.driver.fencing.reconcile`).
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from sparkmirror.copy.task.batch_converter import BatchConverter, UncopyableRecord
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
@@ -35,13 +38,23 @@ from sparkmirror.wire.net.buffer_pool import ResponseFrame
 class TransformingConverter(BatchConverter):
     """Converts what is fetched of one queue, with a chain."""
 
+    is_timed: ClassVar[bool] = True
     transform: BatchTransform
     headers: HeaderTransform | None = None
     """The same chain, if topic and headers are enough for it."""
+    monotonic: Callable[[], float] = time.monotonic
+    """The clock of deadlines."""
     _collected: TransformedBatches = field(init=False)
 
     def __post_init__(self) -> None:
         self._collected = TransformedBatches(self.limits)
+
+    def is_over(self, deadline: float) -> bool:
+        """Whether the deadline has passed."""
+        return self.monotonic() >= deadline
+
+    def _position(self, queue: PartitionQueue) -> int:
+        return self._collected.position(queue)
 
     def _convert_batch(
         self,

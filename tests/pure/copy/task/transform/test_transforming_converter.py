@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from itertools import count
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
+from sparkmirror.copy.task.transform.transforming_converter import TransformingConverter
 from sparkmirror.mirror.offsets.run_map import RunMap
 from sparkmirror.wire.batch.compression import CompressionType
 from sparkmirror.wire.batch.forward_or_reopen import LaneReason
@@ -99,6 +101,31 @@ def test_responses_may_end_anywhere_and_unsent_batches_may_be_dropped(
     convert(queue, converter, log)
     sent += send_all(queue, TargetLimits())[0]
     assert without_offsets(sent) == without_offsets(wanted)
+
+
+@given(st.integers(0, 1 << 30), st.sampled_from(list(CHAINS)), st.integers(0, 4))
+def test_a_conversion_stops_at_its_deadline_and_goes_on_from_there(
+    seed: int, chain: str, batches_in_time: int
+) -> None:
+    log = random_log(random.Random(seed), FIRST, VALUES[chain])
+    wanted = transformed_records(CHAINS[chain], [r for one in log for r in one.records])
+    queue, converter = PartitionQueue(make_lease(FIRST, 50)), converter_of(CHAINS[chain])
+    assert isinstance(converter, TransformingConverter)
+    sent: list[Record] = []
+    responses = 0
+    while queue.next_fetch_offset < log[-1].next_offset:
+        before = queue.next_fetch_offset
+        converter.monotonic = count(1).__next__
+        assert convert(queue, converter, log, deadline=batches_in_time) is None
+        assert queue.next_fetch_offset > before, "each call makes progress"
+        is_at_end = queue.next_fetch_offset == log[-1].next_offset
+        assert is_at_end is (converter.unread_bytes == 0)
+        sent += send_all(queue, TargetLimits())[0]
+        responses += 1
+    assert without_offsets(sent) == without_offsets(wanted)
+    assert converter.filtered == sum(len(one.records) for one in log) - len(wanted)
+    if batches_in_time <= 1:
+        assert responses == len(log)
 
 
 def priced(offset: int, value: bytes = b'{"price":1}') -> Record:
