@@ -38,7 +38,8 @@ def converter_of(
     settings = CopySettings(transforms={**transforms, "errors.tolerance": tolerance})
     factory = ConverterFactory.for_settings(settings)
     factory = replace(factory, uses_header_lane=uses_header_lane)
-    return factory.new_converter(make_lease(), limits or TargetLimits(), {})
+    lease = replace(make_lease(), chain=settings.chain)
+    return factory.new_converter(lease, limits or TargetLimits(), {})
 
 
 def convert(

@@ -14,7 +14,7 @@ from sparkmirror.cli.transform.tried_record import TriedRecord
 from sparkmirror.cluster.produce_and_consume import ConsumerRecord, read_topic
 from sparkmirror.config.client_configs import ClientType, ClusterSide
 from sparkmirror.connect.connectors.source.source_config import MirrorSourceConfig
-from sparkmirror.mirror.topics.routed_policy import RoutedPolicy, unrouted_policy
+from sparkmirror.mirror.topics.routed_policy import unrouted_policy
 from sparkmirror.model import TopicPartition
 from sparkmirror.transforms.configuration.connector_transformer import connector_transformer
 from sparkmirror.transforms.configuration.unsupported_transformations import (
@@ -67,7 +67,7 @@ def try_transformations(
     parsed = MirrorSourceConfig.parse(config)
     policy, source = parsed.shared.policy, parsed.shared.flow.source
     given_topic = unrouted_policy(policy).format_remote_topic(source, topic)
-    routed_topic = policy.format_remote_topic(source, topic)
+    is_unchanged = policy.is_heartbeats_topic(topic)
     transformer = connector_transformer(config, JavaEnvironment(now_ms=int(time.time() * 1000)))
 
     def tried(record: ConsumerRecord) -> TriedRecord:
@@ -79,9 +79,7 @@ def try_transformations(
             record.value,
             record.headers,
         )
-        outcome: Outcome = transformer.transform(before)
-        if isinstance(outcome, KafkaRecord) and isinstance(policy, RoutedPolicy):
-            outcome = outcome._replace(topic=routed_topic)  # heartbeats keep their names
+        outcome: Outcome = before if is_unchanged else transformer.transform(before)
         return TriedRecord(
             source=TopicPartition(topic, record.partition),
             offset=record.offset,

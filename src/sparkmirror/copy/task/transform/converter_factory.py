@@ -52,11 +52,11 @@ class ConverterFactory:
     def new_converter(
         self, lease: Lease, limits: TargetLimits, policy_topics: Mapping[str, str]
     ) -> BatchConverter:
-        """Return the converter of a task for a lease.
+        """Return the converter of a task for a lease; a plain one if the lease has no chain.
 
         `policy_topics` has the names before routes, by source topic, where routes change them.
         """
-        if self.transformer is None:
+        if self.transformer is None or not lease.chain:
             return self.new_plain_converter(lease, limits)
         target = lease.target
         transform = BatchTransform(
