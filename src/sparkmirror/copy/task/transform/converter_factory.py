@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 from typing import Self
 from zoneinfo import ZoneInfo
@@ -48,6 +48,18 @@ class ConverterFactory:
         )
         transformer = record_transformer(settings.transforms, environment)
         return cls(settings.read_committed, settings.chain, transformer)
+
+    @classmethod
+    def for_reconcile(cls, settings: CopySettings) -> Self:
+        """Compile the chain for converters that follow an owner who may have tolerated errors.
+
+        They drop records that fail. An owner that did not tolerate them has appended nothing behind
+        such a record, so it is found in the same way.
+        """
+        transforms = {**settings.transforms, "errors.tolerance": "all"}
+        return cls.for_settings(
+            replace(settings, transforms=transforms if settings.transforms else {})
+        )
 
     def new_converter(
         self, lease: Lease, limits: TargetLimits, policy_topics: Mapping[str, str]
