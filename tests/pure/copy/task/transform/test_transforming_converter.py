@@ -219,6 +219,32 @@ def test_a_record_that_is_too_large_afterwards_stops_the_conversion() -> None:
     assert "max.message.bytes" in uncopyable.reason
 
 
+@pytest.mark.parametrize("is_in_two_batches", [False, True])
+@pytest.mark.parametrize("uses_header_lane", [False, True])
+def test_dropped_records_behind_one_that_is_too_large_count_when_the_position_passes_them(
+    is_in_two_batches: bool, uses_header_lane: bool
+) -> None:
+    def dropped(offset: int) -> Record:
+        return Record(offset, 1, None, b"", ((b"drop", b""),))
+
+    records = [dropped(100), priced(101), dropped(102), priced(103, b"x" * 2000), dropped(104)]
+    log = [stored(records[:4]), stored(records[4:])] if is_in_two_batches else [stored(records)]
+    queue = PartitionQueue(make_lease(FIRST, 50))
+    small, large = (
+        converter_of(
+            DROP_MARKED, TargetLimits(max_message_bytes=size), uses_header_lane=uses_header_lane
+        )
+        for size in (1000, 9000)
+    )
+    for _ in range(3):
+        uncopyable = convert(queue, small, log)
+        assert uncopyable
+        assert uncopyable.offset == 103
+    assert small.filtered == 1, "the position is behind the first record only"
+    assert convert(queue, large, log) is None
+    assert small.filtered + large.filtered == 3
+
+
 def test_a_damaged_batch_stops_the_conversion_behind_what_was_collected() -> None:
     queue, converter = PartitionQueue(make_lease(FIRST, 50)), converter_of(DROP_MARKED)
     broken = bytearray(stored([priced(101)]).data)
