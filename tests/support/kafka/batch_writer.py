@@ -56,7 +56,8 @@ def priced_records(
     """
     priced = []
     for record in numbered_records(numbers, 0, timestamp):
-        headers = [(b"drop", None)] if record.offset % 3 == 0 else []
+        headers: list[tuple[bytes, bytes | None]] = []
+        headers += [(b"drop", None)] if record.offset % 3 == 0 else []
         headers += [(b"pii", b"secret"), (b"kept", b"")] if record.offset % 2 == 0 else []
         padding = b"." * max(size - 50, 0)
         value = b'{"number":%d,"price":12.5,"padding":"%s"}' % (record.offset, padding)
