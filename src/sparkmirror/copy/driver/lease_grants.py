@@ -179,7 +179,7 @@ class LeaseGranter:
         with lock:
             ready = [tracked for tracked in partitions if self._is_ready(tracked, now)]
             for tracked in ready:
-                tracked.set_chain(self._resume_points.job.settings.chain)
+                tracked.set_chain(self._resume_points.job.chain_of(tracked.source.topic))
         if not ready:
             return
         won = self._ledger_cache.claim(ready)

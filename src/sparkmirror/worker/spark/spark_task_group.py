@@ -166,6 +166,7 @@ class SparkTaskGroup:
             task_count=self._job.task_count,
             remote_topics=self._job.remote_topics,
             policy_topics=self._job.policy_topics,
+            untransformed_topics=self._job.untransformed_topics,
             start=self._job.start,
             on_loss=self._job.on_loss,
         )

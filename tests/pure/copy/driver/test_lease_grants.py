@@ -25,8 +25,12 @@ from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartiti
 from sparkmirror.copy.job import DataLossPolicy, ExistingRecordsPolicy
 from sparkmirror.copy.lease import Lease, LeaseIdentity
 from sparkmirror.copy.ledger import LedgerEntry, entry_for_lease
+from sparkmirror.copy.settings import CopySettings
+from sparkmirror.copy.task.transform.converter_factory import ConverterFactory
+from sparkmirror.copy.task.transform.transforming_converter import TransformingConverter
 from sparkmirror.errors import ClusterUnavailable
 from sparkmirror.model import TopicPartition
+from sparkmirror.wire.batch.target_limits import TargetLimits
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 from tests.support.copy.scripted_clusters import (
     InMemoryLedger,
@@ -34,6 +38,7 @@ from tests.support.copy.scripted_clusters import (
     ScriptedFences,
     copy_job,
 )
+from tests.support.copy.transform_chains import DROP_MARKED
 
 SOURCE, TARGET = TopicPartition("t", 0), TopicPartition("A.t", 0)
 HELLO = Hello(task=0, attempt=0, host="h", pid=1)
@@ -59,12 +64,19 @@ class Granting:
         entry: LedgerEntry | None = CLOSED,
         existing: ExistingRecordsPolicy = ExistingRecordsPolicy.ADOPT,
         membership: GroupMembership | None = None,
+        untransformed_topics: tuple[str, ...] = (),
     ) -> None:
         self.clusters = ScriptedClusters.scripted()
         self.ledger, self.lock, self.events = InMemoryLedger(), threading.Lock(), EventLog()
         self.cache = LedgerCache(self.ledger, self.lock)
         self.cache.entries = {SOURCE: entry} if entry else {}
-        job = copy_job((SOURCE,), on_loss=policy, on_existing=existing)
+        job = copy_job(
+            (SOURCE,),
+            on_loss=policy,
+            on_existing=existing,
+            untransformed_topics=untransformed_topics,
+        )
+        job = replace(job, settings=replace(job.settings, transforms=DROP_MARKED))
         finder = ResumePointFinder(job, self.clusters, ScriptedFences(self.clusters))
         self.granter = LeaseGranter(
             self.clusters, finder, self.cache, self.events, policy, membership
@@ -116,6 +128,19 @@ def test_a_ready_partition_is_granted_after_its_open_entry_is_stored() -> None:
     stored = granting.ledger.entries[SOURCE].extension
     assert stored
     assert stored.is_open
+
+
+@pytest.mark.parametrize("untransformed", [(), ("t",)])
+def test_the_lease_of_a_topic_that_is_not_transformed_has_no_chain(
+    untransformed: tuple[str, ...],
+) -> None:
+    granting = Granting(untransformed_topics=untransformed)
+    granting.grant()
+    (lease,) = granting.granted
+    settings = CopySettings(transforms=DROP_MARKED)
+    assert lease.chain == ("" if untransformed else settings.chain)
+    converter = ConverterFactory.for_settings(settings).new_converter(lease, TargetLimits(), {})
+    assert isinstance(converter, TransformingConverter) is not bool(untransformed)
 
 
 def test_a_membership_that_ends_during_the_calls_to_the_clusters_grants_nothing() -> None:
