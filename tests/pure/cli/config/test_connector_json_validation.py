@@ -183,7 +183,11 @@ def test_placeholders_are_replaced_by_the_providers_of_the_worker_file(
              "source.cluster.ssl.truststore.location": "/no/such.jks"},
             "source.cluster.ssl.truststore.location",
         ),
-        ({"transforms": "t", "transforms.t.type": "Filter"}, "transforms"),
+        (
+            {"transforms": "t", "transforms.t.type": "TimestampConverter$Value",
+             "transforms.t.target.type": "string"},
+            "transforms",
+        ),
     ],
 )  # fmt: skip
 def test_setting_that_fails_at_start_is_a_notice(

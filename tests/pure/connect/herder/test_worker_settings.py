@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from sparkmirror.config.definition.connector_config_validation import WorkerCapabilities
 from sparkmirror.config.tables.distributed import DISTRIBUTED
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
 from sparkmirror.store import kafka_based_log
+from sparkmirror.transforms.configuration.unsupported_transformations import (
+    unsupported_transformations,
+)
 
 PROMISED_S = 10
 """Within which time a change that cannot be stored is answered."""
@@ -27,7 +31,10 @@ def settings(**more: str) -> WorkerSettings:
 
 def test_defaults_are_connects() -> None:
     usual = settings()
-    assert usual == WorkerSettings(worker_id="host:8083", group_id="connect-cluster")
+    capabilities = WorkerCapabilities(transformation_faults=unsupported_transformations)
+    assert usual == WorkerSettings(
+        worker_id="host:8083", group_id="connect-cluster", capabilities=capabilities
+    )
     assert usual.log_prefix == "[Worker clientId=connect-host:8083, groupId=connect-cluster] "
 
 

@@ -116,7 +116,8 @@ def test_a_batch_gets_its_lane_for_its_reason(
 
 
 def test_every_reason_of_a_single_batch_is_in_the_table() -> None:
-    assert {row[5] for row in TABLE} == set(LaneReason) - {LaneReason.MERGED}
+    others = {LaneReason.MERGED, LaneReason.TRANSFORMED, LaneReason.FILTERED}
+    assert {row[5] for row in TABLE} == set(LaneReason) - others
 
 
 def test_each_reason_names_its_lane() -> None:
@@ -135,6 +136,8 @@ def test_each_reason_names_its_lane() -> None:
         "control": Lane.SKIP,
         "emptied-by-compaction": Lane.SKIP,
         "aborted-transaction": Lane.SKIP,
+        "transformed": Lane.TRANSFORM,
+        "filtered": Lane.SKIP,
     }
 
 
