@@ -84,9 +84,9 @@ class PageRun:
 
 
 def produce(cluster: Cluster, topic: str, numbers: Sequence[int], partitions: int) -> None:
-    """Write records with headers, keys and times of last week."""
+    """Write records with headers, keys and times of yesterday, which brokers keep."""
     producer = _Producer({"bootstrap.servers": bootstrap(cluster)})
-    at = now_ms() - 7 * 24 * 3600 * 1000
+    at = now_ms() - 24 * 3600 * 1000
     for number in numbers:
         producer.produce(
             topic,
