@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup java jars prometheus old-jars archives types-and-archives pure-and-old-jars demo test test-newcomer test-pure test-brokers test-spark test-lab test-lab-if-changed test-image test-image-if-changed soak fuzz lint types imports fmt docs bench check lock clean
+.PHONY: help setup java jars prometheus old-jars archives types-and-archives pure-and-old-jars demo test test-newcomer test-pure test-brokers test-spark test-brokers-and-spark test-demo test-demo-if-changed test-lab test-lab-if-changed test-image test-image-if-changed soak fuzz lint types imports fmt docs bench check lock clean
 
 # Any Python from 3.11 on will do: `make PYTHON=/path/to/python3.12 test`.
 PYTHON ?= $(firstword $(foreach name,python3.13 python3.12 python3.11 python3,$(shell \
@@ -19,6 +19,8 @@ export PYTHONDONTWRITEBYTECODE :=
 TEST_WORKERS ?= 4
 LAB_PATHS := src/sparkmirror/lab src/sparkmirror/cli/lab src/sparkmirror/java tests/brokers/lab tests/support/lab \
 	tests/lab_plugin.py requirements
+DEMO_PATHS := src/sparkmirror/cli/demo src/sparkmirror/cli/progress_line.py src/sparkmirror/cli/worker_live_view.py \
+	src/sparkmirror/cli/worker_rest_client.py src/sparkmirror/lab src/sparkmirror/java tests/spark/test_demo.py
 IMAGE_PATHS := deploy/docker deploy/compose .dockerignore src/sparkmirror/cli/container src/sparkmirror/cli/kafka_scripts.py src/sparkmirror/cli/kafka_opts.py \
 	tests/spark/image tests/support/image requirements/image.txt requirements/image-build.txt
 
@@ -57,7 +59,7 @@ old-jars: jars ## fetch and check the jars of old versions of Kafka, which tests
 demo: java ## two real clusters on this computer (ARGS="--for 30" ends by itself)
 	@$(BIN)/sparkmirror demo $(ARGS)
 
-test: lint imports types-and-archives pure-and-old-jars test-brokers test-spark test-lab-if-changed test-image-if-changed ## everything CI runs
+test: lint imports types-and-archives pure-and-old-jars test-brokers-and-spark test-demo-if-changed test-lab-if-changed test-image-if-changed ## everything CI runs
 
 test-newcomer: ## `make test` as a user who is not root, from a long path with a space, on a busy machine
 	@$(PYTHON) tests/newcomer.py $(ARGS)
@@ -82,7 +84,21 @@ test-brokers: archives old-jars ## the tests on real Kafka brokers
 	@$(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder -m "not soak" tests/brokers --ignore tests/brokers/lab $(ARGS)
 
 test-spark: archives prometheus ## the tests on real Spark
-	@$(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder -m "not soak" tests/spark --ignore tests/spark/image $(ARGS)
+	@$(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder -m "not soak" tests/spark --ignore tests/spark/image --ignore tests/spark/test_demo.py $(ARGS)
+
+test-brokers-and-spark: archives old-jars prometheus ## both: the tests on brokers wait, and those on Spark do not
+	@$(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder -m "not soak" tests/brokers tests/spark --ignore tests/brokers/lab --ignore tests/spark/image --ignore tests/spark/test_demo.py $(ARGS)
+
+test-demo: archives ## the demo, from its start to its end
+	@$(BIN)/pytest -n 0 -m "not soak" tests/spark/test_demo.py $(ARGS)
+	@if [ -z "$(ARGS)" ]; then .ci/changed --record demo $(DEMO_PATHS); fi
+
+test-demo-if-changed: $(READY) ## the same, if the demo or the lab changed since its test passed last (.ci/passed)
+	@if .ci/changed demo $(DEMO_PATHS); then \
+		$(MAKE) --no-print-directory test-demo; \
+	else \
+		echo "The demo has not changed: its test is skipped (make test-demo runs it)."; \
+	fi
 
 test-lab: archives old-jars ## the tests of the lab itself
 	@$(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder tests/pure/lab tests/brokers/lab $(ARGS)

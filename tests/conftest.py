@@ -15,6 +15,7 @@ from hypothesis import settings
 from sparkmirror.java.java_runtime import java_variables
 
 pytest_plugins = [
+    "tests.bytecode_plugin",
     "tests.failure_cleanup",
     "tests.file_order",
     "tests.lab_plugin",

@@ -5,8 +5,9 @@ durations come from `tests/durations.json`; `--write-durations` writes that file
 the order stays random, but for tests marked `runs_last`. A file without a duration starts first.
 
 One worker runs all files that share an expensive cluster, so that only one is started. Such files
-start as early as one file that takes as long as all of them. A worker prefers files of the
-directory it has run before, because the files of a directory share clusters.
+start as early as one file that takes as long as all of them. The files of a directory of the broker
+tier share clusters, too: as long as there are other files, one worker runs them all. Shared
+clusters end with the last test that has a use for them: idle brokers would slow the others down.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ FILES_OF_CLUSTERS: Mapping[str, Sequence[str]] = {
         "tests/brokers/copy/test_exactly_once_brokers.py",
         "tests/brokers/copy/test_faults_leaders.py",
         "tests/brokers/copy/test_unreachable_brokers.py",
+        "tests/brokers/test_default_replicas.py",
         "tests/brokers/test_kafka_based_log_outages.py",
         "tests/brokers/test_wire_leaders.py",
     ),
@@ -47,10 +49,23 @@ FILES_OF_CLUSTERS: Mapping[str, Sequence[str]] = {
     "program-clusters": (
         "tests/spark/test_dedicated_mode.py",
         "tests/spark/test_java_takeover.py",
+        "tests/spark/test_prometheus.py",
+        "tests/spark/test_public_data_sources.py",
         "tests/spark/test_worker.py",
     ),
+    "one-broker-tutorials": (
+        "tests/spark/tutorials/test_docker_compose_tutorial.py",
+        "tests/spark/tutorials/test_msk_tutorial.py",
+    ),
+    "secured-tutorials": (
+        "tests/spark/tutorials/test_event_hubs_tutorial.py",
+        "tests/spark/tutorials/test_event_streams_tutorial.py",
+    ),
 }
-"""The files that share clusters, beside those with one broker of the broker tier."""
+"""The files that share clusters, beside those of SHARED_DIRECTORIES."""
+SHARED_DIRECTORIES = ("tests/brokers", "tests/brokers/copy")
+"""The directories whose files share clusters with one broker."""
+TIERS = ("brokers", "spark")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -75,13 +90,22 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFil
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Sort the files of the broker and Spark tiers, the longest first."""
-    if any(item.get_closest_marker(tier) for item in items for tier in ("brokers", "spark")):
+    if any(item.get_closest_marker(tier) for item in items for tier in TIERS):
         durations = json.loads(DURATIONS.read_text("utf-8")) if DURATIONS.exists() else {}
         items[:] = longest_first(items, durations)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """End the shared clusters if the next test has no use for them."""
+    if nextitem is None or not any(item.get_closest_marker(tier) for tier in TIERS):
+        return
+    if clusters_of(scope_of(item.nodeid)) != clusters_of(scope_of(nextitem.nodeid)):
+        item.session._setupstate.teardown_exact(None)
+
+
 def longest_first(items: list[pytest.Item], durations: Mapping[str, float]) -> list[pytest.Item]:
-    """Return the items sorted by the duration of their scope, then of their file.
+    """Return the items sorted by the duration of what shares clusters, of the scope, of the file.
 
     A scope takes as long as all its files among the items. The order inside a file stays, but items
     marked RUNS_LAST come last.
@@ -91,13 +115,17 @@ def longest_first(items: list[pytest.Item], durations: Mapping[str, float]) -> l
     }
     sums: defaultdict[str, float] = defaultdict(float)
     for file, duration in seconds.items():
-        sums[scope_of(file)] += duration
+        scope = scope_of(file)
+        for name in {scope, clusters_of(scope)}:
+            sums[name] += duration
 
-    def rank(item: pytest.Item) -> tuple[float, str, float, str, bool]:
+    def rank(item: pytest.Item) -> tuple[float | str | bool, ...]:
         file = file_of(item.nodeid)
         scope = scope_of(file)
+        clusters = clusters_of(scope)
         runs_last = item.get_closest_marker(RUNS_LAST) is not None
-        return (-sums[scope], scope, -seconds[file], file, runs_last)
+        names = (-sums[clusters], clusters, -sums[scope], scope, -seconds[file], file)
+        return (*names, runs_last)
 
     return sorted(items, key=rank)
 
@@ -113,23 +141,23 @@ def scope_of(nodeid: str) -> str:
     return next((name for name, files in FILES_OF_CLUSTERS.items() if file in files), file)
 
 
-def directory_of(scope: str) -> str:
-    """Return the directory whose clusters the tests of a scope share."""
+def clusters_of(scope: str) -> str:
+    """Return the directory if its scopes share clusters, else the scope."""
     files = FILES_OF_CLUSTERS.get(scope, (scope,))
-    return files[0].rpartition("/")[0]
+    directory = files[0].rpartition("/")[0]
+    return directory if directory in SHARED_DIRECTORIES else scope
 
 
 def choose_scope(waiting: Sequence[str], own: Sequence[str], others: Sequence[str]) -> str:
     """Return the waiting scope that a worker runs next.
 
-    `own` are the directories that the worker has run, `others` those of each other worker. A
-    worker without a directory takes the one that the fewest workers have.
+    `own` are the clusters that the worker has started, `others` those of each other worker. The
+    first scope that its own clusters serve is next, or else the first one whose clusters no other
+    worker has, or else the one whose clusters the fewest workers have.
     """
-    wanted = [scope for scope in waiting if directory_of(scope) in own]
-    if not own:
-        used = Counter(others)
-        wanted = sorted(waiting, key=lambda scope: used[directory_of(scope)])
-    return (wanted or waiting)[0]
+    used = Counter(others)
+    wanted = [scope for scope in waiting if clusters_of(scope) in own]
+    return wanted[0] if wanted else min(waiting, key=lambda scope: used[clusters_of(scope)])
 
 
 class ClusterScheduling(LoadFileScheduling):
@@ -148,12 +176,12 @@ class ClusterScheduling(LoadFileScheduling):
             super()._reschedule(node)
 
     def _assign_work_unit(self, node: WorkerController) -> None:
-        directories = {
-            worker: sorted({directory_of(scope) for scope in scopes})
+        started = {
+            worker: sorted({clusters_of(scope) for scope in scopes})
             for worker, scopes in self.assigned_work.items()
         }
-        own = directories.pop(node, [])
-        scope = choose_scope(list(self.workqueue), own, [*chain(*directories.values())])
+        own = started.pop(node, [])
+        scope = choose_scope(list(self.workqueue), own, [*chain(*started.values())])
         self.workqueue.move_to_end(scope, last=False)
         super()._assign_work_unit(node)
 

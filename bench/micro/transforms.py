@@ -66,8 +66,15 @@ def converting(
     """Work that converts a response."""
     identity = LeaseIdentity(producer_id=7, producer_epoch=1, anchor=0)
     source, target = TopicPartition("t", 0), TopicPartition("A.t", 0)
-    lease = Lease(source=source, target=target, position=0, expected=0, identity=identity)
     factory = ConverterFactory.for_settings(CopySettings(transforms=transforms))
+    lease = Lease(
+        source=source,
+        target=target,
+        position=0,
+        expected=0,
+        identity=identity,
+        chain=factory.chain,
+    )
     converter = replace(factory, uses_header_lane=uses_header_lane).new_converter(
         lease, TargetLimits(), {}
     )

@@ -19,6 +19,7 @@
     │  ├─ UnsupportedByBroker      the broker's version lacks a feature
     │  ├─ CallCancelled            another thread has ended the call
     │  ├─ RequestRefused           any other Kafka error code; has the code
+    │  ├─ RecordsLost              records were deleted before a data source had read them
     │  └─ TopicMissing  TopicRejected  TopicExists  TopicConfigRejected  TooFewBrokers
     ├─ TasksNotPlanned             a connector does not know the work of its tasks yet
     ├─ TooManyTasks                a connector returned more tasks than `tasks.max` allows
@@ -221,6 +222,19 @@ class RequestRefused(ClusterError):
     def __init__(self, cluster: str, message: str, *, code: int) -> None:
         self.code = code
         super().__init__(cluster, message)
+
+
+class RecordsLost(ClusterError):
+    """Records were deleted before a data source had read them: Spark calls that data loss."""
+
+    def __init__(self, cluster: str, losses: Sequence[str]) -> None:
+        self.losses = tuple(losses)
+        super().__init__(
+            cluster,
+            f"{'; '.join(self.losses)}. Records were deleted before they were read, or a topic was"
+            " replaced: set failOnDataLoss to false to go on without them, or start with a new"
+            " checkpoint",
+        )
 
 
 class TopicMissing(ClusterError):

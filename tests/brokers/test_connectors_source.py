@@ -109,7 +109,7 @@ def test_routed_topics_are_created_under_their_new_names_and_can_be_tried(
     primary: SharedCluster, backup: SharedCluster, topic: str, unique_name: UniqueName
 ) -> None:
     routed = unique_name("routed")
-    create_topic(primary.access, topic, partitions=2, configs={"cleanup.policy": "compact"})
+    create_topic(primary.access, topic, partitions=2, configs={"retention.ms": "7200000"})
     write_values(primary.access, topic, *(b"%d" % number for number in range(9)))
     config = connector_config("Source", unique_name("c"), primary, backup, topics=topic) | {
         "transforms": "r",
@@ -120,7 +120,7 @@ def test_routed_topics_are_created_under_their_new_names_and_can_be_tried(
     with started_connector(config) as run:
         assert run.assigned_partitions_by_task(1) == [[f"{topic}-0", f"{topic}-1"]]
     assert _partitions(backup.access, routed) == 2
-    assert explicit_configs(backup.access, routed) == {"cleanup.policy": "compact"}
+    assert explicit_configs(backup.access, routed) == {"retention.ms": "7200000"}
     assert _partitions(backup.access, f"A.{topic}") == 0, "Java's mirror creates it"
     trial = try_transformations(config, topic, read_last_records(config, topic, 3))
     assert [(one.before.value, one.offset) for one in trial.records] == [

@@ -29,6 +29,8 @@ PAGE_PORTS = ("8083", "8084")
 PAGE_TIMEOUT, TIMEOUT_OPTION, FIRST_TIMEOUT_MS = "--timeout-ms 9000", "--timeout-ms", 3000
 TIMEOUT = f"{TIMEOUT_OPTION} {FIRST_TIMEOUT_MS}"
 """A consumer that ended too early is started again, so it need not wait for a busy computer."""
+PROCESS_S = 2.0
+"""Between two tries of a command: its Python starts for as long."""
 COMMENT = re.compile(r" +# .*")
 EXPECTED_COUNT = re.compile(r"wc -l +# (\d+)$")
 HEREDOC_END = "END"
@@ -83,10 +85,12 @@ class Typist:
             self._watch(command)
             wait_until(self._has_caught_up, "the mirror to catch up", SPARK_TIMEOUT_S)
         elif command.startswith("sparkmirror status"):
-            wait_until(lambda: self._run(command)[0] == 0, "status to be 0", SPARK_TIMEOUT_S)
+            wait_until(
+                lambda: self._run(command)[0] == 0, "status to be 0", SPARK_TIMEOUT_S, PROCESS_S
+            )
         elif command.startswith("sparkmirror groups explain"):
             wait_until(
-                lambda: self._run(command)[0] == 0 and self._is_group_synced(command.split()[3]),
+                lambda: self._is_group_synced(command.split()[3]) and self._run(command)[0] == 0,
                 "the offsets of the group",
                 SPARK_TIMEOUT_S,
             )

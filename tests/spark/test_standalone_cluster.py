@@ -31,6 +31,7 @@ from tests.support.spark.standalone_cluster import (
     EXECUTOR,
     PYTHON_WORKER,
     StandaloneCluster,
+    jvm_options,
     running_standalone_cluster,
 )
 from tests.support.spark.status_follower import StatusFollower, own_driver_pid
@@ -95,7 +96,7 @@ def standalone_run(
             conf={
                 "spark.driver.host": "127.0.0.1",
                 "spark.executor.memory": "512m",
-                "spark.executor.extraJavaOptions": FAST_START_JVM_OPTIONS,
+                "spark.executor.extraJavaOptions": jvm_options(),
             },
         )
         with SingleJobSupervisor(spec) as supervisor:

@@ -27,7 +27,14 @@ from tests.spark.troubles.comparison import (
 )
 from tests.spark.troubles.provocations import PROVOCATIONS
 from tests.spark.troubles.spark_cluster_worker import COMPACTED, running_spark_cluster_worker
-from tests.spark.troubles.surfaces import Beginning, Subject, Surfaces, beginning, read_surfaces
+from tests.spark.troubles.surfaces import (
+    Beginning,
+    Looks,
+    Subject,
+    Surfaces,
+    beginning,
+    read_surfaces,
+)
 from tests.spark.troubles.trouble import Trouble
 from tests.spark.troubles.trouble_groups import OWN_CONNECTORS, SOAK_GROUPS, TROUBLE_GROUPS
 from tests.spark.troubles.trouble_table import TROUBLES
@@ -45,6 +52,9 @@ log = logging.getLogger(__name__)
 FACTOR, MORE_S = 4, 10
 """A busy computer may take so many times as long as the table says, and so many seconds more."""
 LOOK_INTERVAL_S = 0.3
+"""While something shows only for a while, or must not show at all."""
+LASTING_INTERVAL_S = 0.6
+"""While something shows that stays."""
 SOURCE_BROKERS = 2
 BY_NAME = {trouble.name: trouble for trouble in TROUBLES}
 GROUPS = [
@@ -97,15 +107,14 @@ def test_every_surface_tells_a_trouble(mirror: TroubledMirror, group: str) -> No
             appeared_s = [row.wait_until_appeared(rows) for row in rows]
             lasting = [row for row in rows if row.trouble.lasts]
             watched_s = max((row.trouble.watched_s for row in lasting), default=0)
-            wait_while_none(lambda: [lie for row in lasting for lie in row.lies()], watched_s)
+            wait_while_none(lambda: lies_of(lasting), watched_s)
+            looks = Looks()
             for row in rows:
-                assert not flooding_lines(row.look().log)
+                assert not flooding_lines(row.look(looks).log)
         for row, seconds in zip(rows, appeared_s, strict=True):
             log_seconds(row.trouble, seconds, row.wait_until_disappeared())
         longest_s = max(row.trouble.disappears_within_s for row in rows)
-        wait_until_none(
-            lambda: [text for row in rows for text in remainders(row.look())], longest_s
-        )
+        wait_until_none(lambda: remainders_of(rows), longest_s)
 
 
 class RowOfGroup:
@@ -122,26 +131,38 @@ class RowOfGroup:
         provocation = PROVOCATIONS[self.trouble.name]
         self.subject = provoked.enter_context(provocation(self._mirror, self._topic))
 
-    def look(self) -> Surfaces:
-        program = self.subject.program
-        since = Beginning() if program else self._since
-        return read_surfaces(program or self._mirror.program, self.subject, since)
+    def look(self, looks: Looks | None = None) -> Surfaces:
+        """Look at every surface; with `looks` other rows have a part in the same look."""
+        own = self.subject.program
+        shared = (looks or Looks()).at(own or self._mirror.program)
+        return shared.surfaces(self.subject, Beginning() if own else self._since)
 
     def wait_until_appeared(self, rows: Sequence[RowOfGroup]) -> float:
         """Wait for it beside the other rows of the group."""
         of_program = [row for row in rows if row.subject.program is self.subject.program]
         others = [row.trouble for row in of_program if row is not self]
         return wait_until_none(
-            lambda: differences(self.trouble, self.look(), others), self.trouble.appears_within_s
+            lambda: differences(self.trouble, self.look(), others),
+            self.trouble.appears_within_s,
+            LASTING_INTERVAL_S if self.trouble.lasts else LOOK_INTERVAL_S,
         )
-
-    def lies(self) -> list[str]:
-        return lies(self.trouble, self.look())
 
     def wait_until_disappeared(self) -> float:
         """Wait until nothing of it is left at its connector."""
         within_s = self.trouble.disappears_within_s
         return wait_until_none(lambda: connector_remainders(self.look()), within_s)
+
+
+def lies_of(rows: Sequence[RowOfGroup]) -> list[str]:
+    """Look once, and return what claims that all is well."""
+    looks = Looks()
+    return [text for row in rows for text in lies(row.trouble, row.look(looks))]
+
+
+def remainders_of(rows: Sequence[RowOfGroup]) -> list[str]:
+    """Look once, and return what is not well yet."""
+    looks = Looks()
+    return [text for row in rows for text in remainders(row.look(looks))]
 
 
 @pytest.mark.soak
@@ -191,13 +212,17 @@ def wait_until_appeared(trouble: Trouble, look: Callable[[], Surfaces]) -> float
 
     If the trouble lasts, no surface may claim for a while that all is well.
     """
-    seconds = wait_until_none(lambda: differences(trouble, look()), trouble.appears_within_s)
+    seconds = wait_until_none(
+        lambda: differences(trouble, look()), trouble.appears_within_s, LOOK_INTERVAL_S
+    )
     if trouble.lasts:
         wait_while_none(lambda: lies(trouble, look()), trouble.watched_s)
     return seconds
 
 
-def wait_until_none(find: Callable[[], list[str]], within_s: float) -> float:
+def wait_until_none(
+    find: Callable[[], list[str]], within_s: float, interval_s: float = LASTING_INTERVAL_S
+) -> float:
     """Wait until nothing is found; return how many seconds that took."""
     began = time.monotonic()
     while True:
@@ -206,7 +231,7 @@ def wait_until_none(find: Callable[[], list[str]], within_s: float) -> float:
         if not found:
             return looked_s
         assert looked_s < FACTOR * within_s + MORE_S, f"after {looked_s:.0f} s: " + "\n".join(found)
-        time.sleep(LOOK_INTERVAL_S)
+        time.sleep(interval_s)
 
 
 def wait_while_none(find: Callable[[], list[str]], duration_s: float) -> None:

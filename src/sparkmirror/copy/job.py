@@ -107,6 +107,8 @@ class CopyJob:
     policy_topics: Mapping[str, str] = field(default_factory=dict)
     """Source topic → the name that the replication policy gives, where transformations route the
     remote topic to another name."""
+    untransformed_topics: tuple[str, ...] = ()
+    """The source topics whose records are copied unchanged, whatever the transformations."""
 
     def __post_init__(self) -> None:
         assert all(0 <= task < self.task_count for task in self.tasks), "no task of the connector"
@@ -119,6 +121,10 @@ class CopyJob:
     def remote_partition(self, partition: TopicPartition) -> TopicPartition:
         """Return the remote partition of a source partition. It has the same number."""
         return TopicPartition(self.remote_topics[partition.topic], partition.partition)
+
+    def chain_of(self, topic: str) -> str:
+        """Return the fingerprint of the transformations of a source topic; empty for none."""
+        return "" if topic in self.untransformed_topics else self.settings.chain
 
     @property
     def flow(self) -> str:
@@ -152,6 +158,7 @@ class CopyJob:
             task: tuple(TopicPartition(*partition) for partition in each)
             for task, each in fields["tasks"]
         }
+        fields["untransformed_topics"] = tuple(fields.get("untransformed_topics", ()))
         start = dict(fields["start"])
         fields["start"] = StartPosition(**(start | {"at": StartMode(start["at"])}))
         fields["on_loss"] = DataLossPolicy(fields["on_loss"])

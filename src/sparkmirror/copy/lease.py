@@ -73,7 +73,9 @@ class Lease:
     task: int = NO_TASK
     """The task that it was granted to, if several conductors share the connector."""
     chain: str = ""
-    """The fingerprint of the transformations of the owner (`CopySettings.chain`)."""
+    """The fingerprint of the transformations of the owner (`CopyJob.chain_of`)."""
+    stored_remote: str = ""
+    """The name of the remote topic if the ledger must store it; see `copy.ledger`."""
 
     def __post_init__(self) -> None:
         assert self.position >= 0

@@ -6,7 +6,8 @@
            and with "conductor":"<id>","task":K if several conductors share the connector;
            with "pid":-2 if the batches have no producer id, and then with "open":true,
            "closed":true if the lease ended cleanly;
-           with "chain":"<sha-256>" if transformations change or drop records
+           with "chain":"<sha-256>" if transformations change or drop records;
+           with "remote":"<topic>" if the remote topic is not named A.t, or has no topic id
 
 Java MirrorMaker 2 reads and writes `offset`, the last copied source offset. Only sparkmirror writes
 the other members. Java ignores them and drops them when it writes. So an entry without them was
@@ -14,6 +15,10 @@ written by another program.
 
 A version that knows no batches without a producer id takes an entry with "pid":-2 for open. It
 tries to fence the partition instead of writing sequences that the target does not check, and stops.
+
+The name of the remote topic says whether another topic id means a topic that was created again, or
+another topic because the operator has changed the names. A.t is the name that
+DefaultReplicationPolicy gives with its default separator. Most entries thus do not have the name.
 
 Invariant: every pair (offset, target) ever written is true: the records to copy up to `offset` are
 exactly the records below `target`, apart from our fences. An old pair stays true, so a late write
@@ -42,6 +47,7 @@ from sparkmirror.copy.lease import (
     LeaseIdentity,
 )
 from sparkmirror.errors import ClusterError
+from sparkmirror.mirror.topics.replication_policy import DefaultReplicationPolicy
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.header import NO_EPOCH
 
@@ -74,6 +80,8 @@ class LedgerExtension:
     """The task whose transactional id may write the entry, if `conductor` is set."""
     chain: str = ""
     """The fingerprint of the transformations whose outcome is appended from `expected` on."""
+    stored_remote: str = ""
+    """The name of the remote topic that has `expected`, where `stored_remote_name` returns one."""
 
     @property
     def is_transactional(self) -> bool:
@@ -116,6 +124,21 @@ class Ledger(Protocol):
         ...
 
 
+def default_remote_name(source_alias: str, topic: str) -> str:
+    """Return the name that an entry without a name stands for."""
+    return DefaultReplicationPolicy().format_remote_topic(source_alias, topic)
+
+
+def stored_remote_name(source_alias: str, topic: str, remote: str, target_topic_id: str) -> str:
+    """Return the name of the remote topic as an entry has it; '' if the entry leaves it out.
+
+    Without a topic id an entry has every name: there an entry without a name is one of an earlier
+    version, and its name is unknown.
+    """
+    is_default = remote == default_remote_name(source_alias, topic)
+    return "" if is_default and target_topic_id else remote
+
+
 def entry_for_lease(lease: Lease, *, is_open: bool) -> LedgerEntry:
     """Return the entry of a lease."""
     return LedgerEntry(
@@ -131,6 +154,7 @@ def entry_for_lease(lease: Lease, *, is_open: bool) -> LedgerEntry:
             conductor=lease.conductor,
             task=lease.task,
             chain=lease.chain,
+            stored_remote=lease.stored_remote,
         ),
     )
 
@@ -157,6 +181,8 @@ def encode_entry(entry: LedgerEntry) -> dict[str, Any]:
             value |= {"conductor": entry.extension.conductor, "task": entry.extension.task}
         if entry.extension.chain:
             value["chain"] = entry.extension.chain
+        if entry.extension.stored_remote:
+            value["remote"] = entry.extension.stored_remote
     return value
 
 
@@ -182,6 +208,7 @@ def decode_entry(value: Mapping[str, Any]) -> LedgerEntry | None:
             conductor=str(value.get("conductor", "")),
             task=int(value.get("task", NO_TASK)),
             chain=str(value.get("chain", "")),
+            stored_remote=str(value.get("remote", "")),
         )
     except (KeyError, TypeError, ValueError, OverflowError):
         return LedgerEntry(position=last + 1)

@@ -5,7 +5,8 @@
 
 Every record has one outcome: it is sent, dropped or failed. With `errors.tolerance=all` a record
 that fails is dropped; a timestamp that a producer refuses fails in any case, as in Java. Data of
-some hundred levels fails; Java's limit is a thousand.
+some hundred levels fails; Java's limit is a thousand. An exception that no stage declares fails its
+record too, so that one record never ends a task.
 
 A key or value that no stage writes keeps its bytes, and is not opened if no stage reads it. The
 headers that a record comes with keep theirs: no transformation reads the value of a header. Java
@@ -21,7 +22,7 @@ from typing import Final, TypeAlias
 from sparkmirror.errors import TransformError
 from sparkmirror.transforms.converters.converter import Converter
 from sparkmirror.transforms.converters.formats import RecordConverters
-from sparkmirror.transforms.data.java_exceptions import data_exception
+from sparkmirror.transforms.data.java_exceptions import connect_exception, data_exception
 from sparkmirror.transforms.data.java_values import ConnectValue
 from sparkmirror.transforms.data.schema import Schema, SchemaType
 from sparkmirror.transforms.record import ConnectHeader, ConnectRecord, KafkaRecord
@@ -133,6 +134,10 @@ class RecordTransformer:
             return self._failed(stage, error)
         except RecursionError:
             return self._failed(stage, data_exception("The data is nested too deeply"))
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001  a defect must not end the task
+            return self._failed(stage, connect_exception(f"Unexpected: {error!r}"))
         return _producer_record(transformed, written_key, written_value, written_headers)
 
     def _failed(self, stage: ErrorStage, error: TransformError) -> FailedRecord | DroppedRecord:

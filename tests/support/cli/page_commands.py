@@ -1,4 +1,4 @@
-"""Commands of a documentation page, typed as they stand there."""
+"""Commands and programs of a documentation page, as they stand there."""
 
 from __future__ import annotations
 
@@ -7,12 +7,22 @@ import sys
 from pathlib import Path
 
 DOCS = Path(__file__).parents[3] / "docs"
-_BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 def shell_blocks(page: str) -> list[str]:
     """Return the blocks of shell commands of a page, in order."""
-    return _BLOCK.findall((DOCS / page).read_text("utf-8"))
+    return _blocks(page, "sh")
+
+
+def python_blocks(page: str) -> list[str]:
+    """Return the Python programs of a page, in order."""
+    return _blocks(page, "python")
+
+
+def _blocks(page: str, language: str) -> list[str]:
+    found = _BLOCK.findall((DOCS / page).read_text("utf-8"))
+    return [text for name, text in found if name == language]
 
 
 def program_directory(directory: Path) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from sparkmirror.copy.driver.cluster_queries import ClusterQueries, LogRange, LogRanges
@@ -29,7 +30,7 @@ def copy_job(*tasks: tuple[TopicPartition, ...], **more: Any) -> CopyJob:
     return CopyJob(
         connector="c",
         group_id="g",
-        settings=SETTINGS,
+        settings=replace(SETTINGS, source_alias="A"),
         offsets_topic="offsets",
         remote_topics={topic: f"A.{topic}" for topic in topics},
         tasks=dict(enumerate(tasks)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -37,17 +38,21 @@ def converter_of(
     settings = CopySettings(transforms={**transforms, "errors.tolerance": tolerance})
     factory = ConverterFactory.for_settings(settings)
     factory = replace(factory, uses_header_lane=uses_header_lane)
-    return factory.new_converter(make_lease(), limits or TargetLimits(), {})
+    lease = replace(make_lease(), chain=settings.chain)
+    return factory.new_converter(lease, limits or TargetLimits(), {})
 
 
 def convert(
-    queue: PartitionQueue, converter: BatchConverter, batches: Sequence[StoredBatch]
+    queue: PartitionQueue,
+    converter: BatchConverter,
+    batches: Sequence[StoredBatch],
+    deadline: float = math.inf,
 ) -> UncopyableRecord | None:
     """Convert the batches that a fetch at the queue's position returns."""
     fetched = [one for one in batches if one.next_offset > queue.next_fetch_offset]
     frame = response_with(*(one.data for one in fetched))
     aborted = [entry for one in fetched for entry in one.aborted]
-    uncopyable = converter.convert(queue, frame, frame.view, aborted)
+    uncopyable = converter.convert(queue, frame, frame.view, aborted, deadline)
     queue.check_invariants()
     return uncopyable
 

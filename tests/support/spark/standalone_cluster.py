@@ -7,9 +7,9 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
+from sparkmirror.engine.driver.fast_start_spark_home import linked_spark_home
 from sparkmirror.engine.driver.spark_conf import FAST_START_JVM_OPTIONS, LOOPBACK
 from sparkmirror.lab.processes.port_registry import PortRegistry
 from sparkmirror.lab.processes.process_identity import Process
@@ -44,6 +44,13 @@ class StandaloneCluster:
         ]
 
 
+def jvm_options() -> str:
+    """Return the options with which masters, workers and executors start as quickly as drivers."""
+    home = linked_spark_home(os.environ)
+    assert home
+    return f"{FAST_START_JVM_OPTIONS} -XX:SharedArchiveFile={home.cds_archive}"
+
+
 @contextmanager
 def running_standalone_cluster(
     reaper: ProcessReaper, directory: Path, workers: int, port: int | None = None
@@ -52,16 +59,14 @@ def running_standalone_cluster(
 
     They end with the block.
     """
-    found = find_spec("pyspark")
-    assert found
-    assert found.origin
-    home = Path(found.origin).parent
+    home = linked_spark_home(os.environ)
+    assert home
     environ = {
         **os.environ,
-        "SPARK_HOME": str(home),
+        "SPARK_HOME": str(home.path),
         "SPARK_LOCAL_IP": LOOPBACK,
         "SPARK_DAEMON_MEMORY": "256m",
-        "SPARK_DAEMON_JAVA_OPTS": FAST_START_JVM_OPTIONS,
+        "SPARK_DAEMON_JAVA_OPTS": jvm_options(),
         "SPARK_LAUNCHER_OPTS": FAST_START_JVM_OPTIONS,
     }
     if port is None:
@@ -69,7 +74,7 @@ def running_standalone_cluster(
     master = f"spark://{LOOPBACK}:{port}"
 
     def launch(name: str, *arguments: str) -> Process:
-        command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}"]
+        command = [str(home.path / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}"]
         log = directory / f"{name}-{len(started)}"
         address = ["--host", LOOPBACK, "--webui-port", "0"]
         process = reaper.launch([*command, *address, *arguments], log=log, environ=environ)

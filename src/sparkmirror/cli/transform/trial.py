@@ -17,7 +17,7 @@ from sparkmirror.cluster.produce_and_consume import ConsumerRecord, read_topic
 from sparkmirror.config.client_configs import ClientType, ClusterSide
 from sparkmirror.connect.connectors.source.source_config import MirrorSourceConfig
 from sparkmirror.connect.connectors.source.transform_settings import UTC_NAME, default_zone_name
-from sparkmirror.mirror.topics.routed_policy import RoutedPolicy, unrouted_policy
+from sparkmirror.mirror.topics.routed_policy import unrouted_policy
 from sparkmirror.model import TopicPartition
 from sparkmirror.transforms.configuration.connector_transformer import connector_transformer
 from sparkmirror.transforms.configuration.unsupported_transformations import (
@@ -70,12 +70,12 @@ def try_transformations(
     parsed = MirrorSourceConfig.parse(config)
     policy, source = parsed.shared.policy, parsed.shared.flow.source
     given_topic = unrouted_policy(policy).format_remote_topic(source, topic)
-    routed_topic = policy.format_remote_topic(source, topic)
     zone = default_zone_name()
     environment = JavaEnvironment(
         now_ms=time.time_ns() // 1_000_000, zone=UTC if zone == UTC_NAME else ZoneInfo(zone)
     )
     transformer = connector_transformer(config, environment)
+    is_unchanged = policy.is_heartbeats_topic(topic)
 
     def tried(record: ConsumerRecord) -> TriedRecord:
         before = KafkaRecord(
@@ -86,9 +86,7 @@ def try_transformations(
             record.value,
             record.headers,
         )
-        outcome: Outcome = transformer.transform(before)
-        if isinstance(outcome, KafkaRecord) and isinstance(policy, RoutedPolicy):
-            outcome = outcome._replace(topic=routed_topic)  # heartbeats keep their names
+        outcome: Outcome = before if is_unchanged else transformer.transform(before)
         return TriedRecord(
             source=TopicPartition(topic, record.partition),
             offset=record.offset,

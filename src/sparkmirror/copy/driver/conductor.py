@@ -137,7 +137,7 @@ class Conductor:
                 fences=fences,
                 publish=self._events.publish,
                 lease_timeout_s=job.settings.lease_timeout_s,
-                converters=ConverterFactory.for_settings(job.settings),
+                converters=ConverterFactory.for_reconcile(job.settings),
                 policy_topics=lambda: self.job.policy_topics,
             ),
             transactional_takeover=self._transactional_takeover,

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -130,12 +131,21 @@ class LeaseGranter:
         self, unresolved: list[TrackedPartition], now: float, lock: threading.Lock
     ) -> None:
         resume_points = self._find_resume_points(unresolved)
+        renamed: dict[tuple[str, str, str], int] = defaultdict(int)
         with lock:
             for tracked, resume_point in resume_points.items():
                 if self._is_held_by_former_owner(tracked, resume_point, now):
                     tracked.wait_for(WAITS_FOR_FORMER_OWNER, now, POLL_INTERVAL_S)
-                else:
-                    self._apply_resume_point(tracked, resume_point, now)
+                    continue
+                self._apply_resume_point(tracked, resume_point, now)
+                if former := resume_point.renamed_from:
+                    renamed[tracked.source.topic, former, tracked.target.topic] += 1
+        for (topic, former, remote), partitions in renamed.items():
+            log.warning(
+                "%s: its remote topic was %s and is %s now: copying of %d partitions goes on there,"
+                " at the same source offsets; %s keeps what it has",
+                *(topic, former, remote, partitions, former),
+            )
 
     def target_limits(
         self, partitions: Iterable[TrackedPartition]
@@ -179,7 +189,7 @@ class LeaseGranter:
         with lock:
             ready = [tracked for tracked in partitions if self._is_ready(tracked, now)]
             for tracked in ready:
-                tracked.set_chain(self._resume_points.job.settings.chain)
+                tracked.set_chain(self._resume_points.job.chain_of(tracked.source.topic))
         if not ready:
             return
         won = self._ledger_cache.claim(ready)
@@ -220,7 +230,7 @@ class LeaseGranter:
         entry = self._ledger_cache.entries.get(tracked.source)
         if (
             self._membership.is_alone
-            or not resume_point.is_doubtful
+            or not (resume_point.is_doubtful or resume_point.renamed_from)
             or entry is None
             or entry.extension is None
             or not entry.extension.is_open
@@ -255,6 +265,9 @@ class LeaseGranter:
             return
         tracked.set_lease(resume_point.lease)
         tracked.needs_run_map = self._membership.is_required
+        tracked.drops_stored_runs = bool(resume_point.renamed_from)
+        if resume_point.renamed_from:
+            tracked.runs.reset()
         if existing and existing.copied:
             tracked.add_run(*existing.copied)
         if resume_point.is_doubtful:

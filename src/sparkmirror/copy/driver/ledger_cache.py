@@ -150,7 +150,14 @@ class LedgerCache:
             claimed.source_topic_id,
             claimed.target_topic_id,
             claimed.chain,
-        ) == (lease.identity, lease.source_topic_id, lease.target_topic_id, lease.chain)
+            claimed.stored_remote,
+        ) == (
+            lease.identity,
+            lease.source_topic_id,
+            lease.target_topic_id,
+            lease.chain,
+            lease.stored_remote,
+        )
         return entry if is_own and is_last and is_ahead and is_same else None
 
     def _is_won(self, entries: Sequence[LedgerEntry | None], has_written: bool) -> bool:

@@ -80,7 +80,7 @@ class RunMapCache:
         for partition in list(self._loaded):
             tracked = partitions.get(partition)
             if tracked and tracked.lease and not tracked.needs_resume_point:
-                tracked.runs = restore_run_map(self._loaded.pop(partition), tracked.lease)
+                _restore(tracked, self._loaded.pop(partition), tracked.lease)
 
     def reload(self, partitions: Collection[TrackedPartition]) -> None:
         """Give partitions that another conductor may have had the maps that are stored now."""
@@ -89,7 +89,7 @@ class RunMapCache:
             assert tracked.lease is not None
             tracked.needs_run_map = False
             if segments := self._loaded.get(tracked.source):
-                tracked.runs = restore_run_map(segments, tracked.lease)
+                _restore(tracked, segments, tracked.lease)
                 self._complete_to.pop(tracked.source, None)
         self._loaded = {}
 
@@ -138,6 +138,14 @@ class RunMapCache:
         if text != self._problem:
             log.warning("%s", text)
         self._problem = text
+
+
+def _restore(tracked: TrackedPartition, segments: RunSegments, lease: Lease) -> None:
+    """Give a partition its stored map, or an empty one that replaces the map of another topic."""
+    tracked.runs = restore_run_map(segments, lease)
+    if tracked.drops_stored_runs:
+        tracked.runs.reset()
+        tracked.drops_stored_runs = False
 
 
 def restore_run_map(segments: RunSegments, lease: Lease) -> SegmentedRunMap:

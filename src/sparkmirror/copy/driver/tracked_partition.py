@@ -94,6 +94,8 @@ class TrackedPartition:
     another conductor took it, and this one may not be its owner any more."""
     needs_run_map: bool = False
     """Whether the stored run map must be read: another conductor may have extended it."""
+    drops_stored_runs: bool = False
+    """Whether the stored run map is about a remote topic with another name."""
     last_event_text: str = ""
     """The text of the last event since the position last changed."""
     _receipt_base: tuple[Lease, int] | None = None

@@ -5,15 +5,20 @@ The converter verifies each batch, chooses the cheapest correct lane for it
 copied only advances the position. At the first record that cannot be copied the conversion stops:
 everything before it is queued, nothing after it is read, and the reason is returned.
 
+A conversion that takes long (`is_timed`) stops at its deadline behind the batch at hand, if the
+position has advanced. The rest is fetched again.
+
 No I/O. Retains the fetch response once for every pending batch whose bytes are a view into it.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from sparkmirror.copy.record_ages import AgeCounter
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
@@ -56,6 +61,8 @@ class UncopyableRecord:
 class BatchConverter:
     """Converts what is fetched of one queue. `lanes` counts batches by the reason of a lane."""
 
+    is_timed: ClassVar[bool] = False
+    """Whether a conversion may take so long that it observes its deadline."""
     limits: TargetLimits
     read_committed: bool = True
     lanes: Counter[LaneReason] = field(default_factory=Counter)
@@ -68,6 +75,8 @@ class BatchConverter:
     """Records that transformations have dropped since the last report."""
     skipped: int = 0
     """Records that failed in a transformation since the last report, and are not copied."""
+    unread_bytes: int = 0
+    """How much of the last response was left at the deadline."""
     _small: list[SmallBatch] = field(default_factory=list)
     """Consecutive small batches, not queued yet; empty between two calls of `convert`."""
     _small_bytes: int = 0
@@ -83,10 +92,11 @@ class BatchConverter:
         frame: ResponseFrame,
         records: memoryview,
         aborted: Sequence[AbortedTransaction],
+        deadline: float = math.inf,
     ) -> UncopyableRecord | None:
         """Queue what can be copied, in order; return the first record that cannot be, if any."""
         batches, expected = len(queue.ready), queue.next_expected
-        uncopyable = self._queue_batches(queue, frame, records, aborted)
+        uncopyable = self._queue_batches(queue, frame, records, aborted, deadline)
         if len(queue.ready) > batches:
             first, last = queue.ready[batches].header, queue.ready[-1].header
             count = queue.next_expected - expected
@@ -102,9 +112,12 @@ class BatchConverter:
         frame: ResponseFrame,
         records: memoryview,
         aborted: Sequence[AbortedTransaction],
+        deadline: float,
     ) -> UncopyableRecord | None:
+        self.unread_bytes = 0
         filter_ = AbortedTransactionFilter(aborted if self.read_committed else ())
         old: list[BatchSpan] = []
+        first = queue.next_fetch_offset
         try:
             for span in iter_batches(records):
                 if span.magic < MAGIC:
@@ -116,11 +129,22 @@ class BatchConverter:
                 )
                 if uncopyable:
                     return uncopyable
+                if self.is_timed and self.is_over(deadline) and self._position(queue) > first:
+                    self.unread_bytes = len(records) - span.end
+                    break
             return self._upgrade(queue, frame, records, old) or self._flush(queue, frame)
         except BatchError as error:
             return self._flush(queue, frame) or UncopyableRecord(
                 offset=queue.next_fetch_offset, reason=str(error)
             )
+
+    def is_over(self, deadline: float) -> bool:
+        """Whether a conversion with this deadline has to stop."""
+        return False
+
+    def _position(self, queue: PartitionQueue) -> int:
+        """Return the source offset up to which everything is queued, collected or skipped."""
+        return queue.next_fetch_offset
 
     def _convert_batch(
         self,

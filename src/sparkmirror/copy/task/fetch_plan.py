@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from sparkmirror.copy.task.leased_partition import LeasedPartition
 from sparkmirror.wire.net.connection import BrokerConnection
-from sparkmirror.wire.protocol.fetch import FetchPosition, TopicKeyPartition
+from sparkmirror.wire.protocol.fetch import FetchedPartition, FetchPosition, TopicKeyPartition
 from sparkmirror.wire.protocol.fetch_session import FetchSession
 from sparkmirror.wire.protocol.topics.current_leader import NO_LEADER_EPOCH
 from sparkmirror.wire.protocol.topics.topic_key import TopicKey
@@ -54,6 +54,8 @@ class FetchPlan:
     """Whether the same partitions are read from the broker as at the last request."""
     is_in_idle_poll: bool = False
     """Whether a request is open that waits longer at the broker than new partitions may wait."""
+    postponed: list[TopicKeyPartition] = field(default_factory=list)
+    """The partitions of the last response that were not converted in time, in order."""
     _advanced: dict[TopicKeyPartition, LeasedPartition] = field(default_factory=dict)
     """What the next request must name."""
     _forgotten: dict[TopicKeyPartition, None] = field(default_factory=dict)
@@ -62,6 +64,18 @@ class FetchPlan:
     def mark_advanced(self, key: TopicKeyPartition) -> None:
         """Record that a response had data or an error for a partition."""
         self._advanced[key] = self.requested[key][0]
+
+    def in_turn(self, partitions: list[FetchedPartition]) -> list[FetchedPartition]:
+        """Return the partitions of a response; those that were postponed are the first now.
+
+        None is postponed afterwards. A broker answers in the same order again and again: without
+        turns the last partitions would wait forever.
+        """
+        if not self.postponed:
+            return partitions
+        turns = {key: turn for turn, key in enumerate(self.postponed)}
+        self.postponed = []
+        return sorted(partitions, key=lambda one: turns.get((one.topic, one.partition), len(turns)))
 
     def can_continue(self, connection: BrokerConnection, partition_max_bytes: int) -> bool:
         """Whether the next request follows from the last one and the advanced partitions."""
@@ -165,6 +179,15 @@ def _fetch_position(
 
 
 @dataclass(slots=True)
+class ConversionTurn:
+    """How much of one response is converted until a deadline."""
+
+    deadline: float
+    converted_bytes: int = 0
+    unread_bytes: int = 0
+
+
+@dataclass(slots=True)
 class FetchSizeEstimator:
     """The size of a fetch from one broker: twice the bandwidth-delay product.
 
@@ -192,3 +215,9 @@ class FetchSizeEstimator:
         if received >= self.max_bytes // 2:
             in_transit = received / max(took_s, 1e-6) * self._round_trip_s
             self.max_bytes = int(min(max(2 * in_transit, MIN_FETCH_BYTES), MAX_FETCH_BYTES))
+
+    def on_converted(self, turn: ConversionTurn) -> None:
+        """Shrink the size if a response was not converted in time: the rest was fetched in vain."""
+        if turn.unread_bytes:
+            size = min(self.max_bytes, 2 * turn.converted_bytes)
+            self.max_bytes = max(size, MIN_FETCH_BYTES)

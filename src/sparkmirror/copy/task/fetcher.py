@@ -9,7 +9,9 @@ take part again. A broker without news for some seconds gets requests that wait 
 serves one request of a connection at a time, so partitions that are assigned to it meanwhile would
 wait as long: the fetcher replaces the connection, and no partition counts the request as lost.
 
-Fetched batches go to the partition's queue; the sender then sends them.
+Fetched batches go to the partition's queue; the sender then sends them. Transformations may take
+long, and the task must renew its leases meanwhile: what is not converted after `MAX_CONVERSION_S`
+is fetched again, and the next requests are smaller.
 """
 
 from __future__ import annotations
@@ -22,7 +24,12 @@ from functools import partial
 
 from sparkmirror.copy.control.messages import LeaseEndReason
 from sparkmirror.copy.task.cluster_connections import ClusterConnections
-from sparkmirror.copy.task.fetch_plan import MIN_FETCH_BYTES, FetchPlan, FetchSizeEstimator
+from sparkmirror.copy.task.fetch_plan import (
+    MIN_FETCH_BYTES,
+    ConversionTurn,
+    FetchPlan,
+    FetchSizeEstimator,
+)
 from sparkmirror.copy.task.leased_partition import UNKNOWN_END_OFFSET, LeasedPartition
 from sparkmirror.copy.task.produce.error_reactions import lease_end_for_fetch_error
 from sparkmirror.copy.task.produce.sender import Sender
@@ -55,6 +62,8 @@ QUIET_S = 2.0
 """After so long without news from a broker a fetch waits longer."""
 MAX_END_AGE_S = 5.0
 """After so long without an answer to a fetch, the end of the source's log may have moved."""
+MAX_CONVERSION_S = 0.5
+"""After so long the conversion of a response stops, at the end of a batch."""
 REFRESH_INTERVAL_S = 30.0
 """How often to assign partitions to brokers again if no event invalidates the assignment. Every
 event that changes it does so: this only limits the effect of an omission."""
@@ -259,7 +268,8 @@ class Fetcher:
             for partition, _ in plan.requested.values():
                 self._handle_error(partition, ErrorCode(response.error_code), now)
             return
-        for fetched in response.partitions:
+        turn = ConversionTurn(now + MAX_CONVERSION_S)
+        for fetched in plan.in_turn(response.partitions):
             key = fetched.topic, fetched.partition
             partition, offset = plan.requested[key]
             plan.mark_advanced(key)
@@ -278,8 +288,9 @@ class Fetcher:
                     f" offset {fetched.diverging_epoch.end_offset}, before the position {offset}",
                 )
                 partition.end_offset = UNKNOWN_END_OFFSET
-            else:
-                self._handle_records(partition, fetched, response)
+            elif not self._handle_records(partition, fetched, response, turn):
+                plan.postponed.append(key)
+        estimator.on_converted(turn)
 
     def _on_request_lost(self, node: int, plan: FetchPlan, error: ClusterError) -> None:
         if self._plans.get(node) is not plan:
@@ -293,8 +304,13 @@ class Fetcher:
         self.invalidate_brokers()
 
     def _handle_records(
-        self, partition: LeasedPartition, fetched: FetchedPartition, response: FetchResponseData
-    ) -> None:
+        self,
+        partition: LeasedPartition,
+        fetched: FetchedPartition,
+        response: FetchResponseData,
+        turn: ConversionTurn,
+    ) -> bool:
+        """Queue what was fetched of a partition; return False if there is no time for it."""
         partition.fetch_backoff.clear()
         partition.end_offset = (
             fetched.last_stable_offset if self.read_committed else fetched.high_watermark
@@ -304,16 +320,27 @@ class Fetcher:
             partition.preferred_read_replica = replica
             self.invalidate_brokers()
         if not fetched.records:
-            return
+            return True
+        size, converter = len(fetched.records), partition.converter
+        if turn.converted_bytes and converter.is_over(turn.deadline):
+            turn.unread_bytes += size
+            return False
         before = partition.queue.next_fetch_offset
-        uncopyable = partition.converter.convert(
-            partition.queue, response.frame, fetched.records, fetched.aborted_transactions
+        uncopyable = converter.convert(
+            partition.queue,
+            response.frame,
+            fetched.records,
+            fetched.aborted_transactions,
+            turn.deadline,
         )
+        turn.unread_bytes += converter.unread_bytes
+        turn.converted_bytes += size - converter.unread_bytes
         if uncopyable:
             partition.end_after_queue(LeaseEndReason.REFUSED, uncopyable.reason)
         if partition.queue.next_fetch_offset > before:
-            self.throttle.consume(len(fetched.records), time.monotonic())
+            self.throttle.consume(size, time.monotonic())
             self.sender.mark_ready(partition)
+        return True
 
     def _handle_error(self, partition: LeasedPartition, code: ErrorCode, now: float) -> None:
         partition.mark_changed()

@@ -20,8 +20,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from sparkmirror.errors import CallCancelled, ClusterError, ClusterUnavailable
@@ -270,45 +269,3 @@ class TopicSubscription(RecordReader):
         """Return the unread records and forget them."""
         unread, self._unread = self._unread, []
         return unread
-
-
-class SharedTopicReaders:
-    """The shared readers of this process. Any thread may call it."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._readers: dict[Hashable, SharedTopicReader] = {}
-
-    def subscribe(
-        self,
-        client: Hashable,
-        topic: str,
-        create_router: Callable[[], Router],
-        router: Router,
-        is_wanted: KeyFilter,
-        collapse: Collapse,
-    ) -> TopicSubscription:
-        """Return a subscription to a topic. Stores with equal `client`s share a reader.
-
-        `create_router` makes the router of the reader, `router` is that of the store.
-        """
-        key = (client, topic)
-        with self._lock:
-            shared = self._readers.get(key)
-            subscription = shared.subscribe(router, is_wanted, collapse) if shared else None
-            if subscription is None:
-                shared = SharedTopicReader(create_router(), topic, partial(self._remove, key))
-                subscription = shared.subscribe(router, is_wanted, collapse)
-                shared.start()
-                self._readers[key] = shared
-            assert subscription is not None, "a new reader accepts subscriptions"
-            return subscription
-
-    def _remove(self, key: Hashable, ended: SharedTopicReader) -> None:
-        with self._lock:
-            if self._readers.get(key) is ended:
-                del self._readers[key]
-
-
-PROCESS_READERS = SharedTopicReaders()
-"""The readers that all conductors of this process share."""

@@ -28,6 +28,9 @@ map is not exact, the result is too low.
        some records twice but skips none.
     C  Positions below `known_from` are not translated.
 
+Where gaps are very many, a run may stand for several (`joined_runs`): there too the result is not
+too high.
+
 `append` refuses a run that contradicts the map with RunMapConflict.
 """
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final
@@ -90,7 +89,7 @@ def _bytes(node: Any) -> bytes | None:
         return None
     try:
         return base64.b64decode(node, validate=True)
-    except binascii.Error as error:
+    except ValueError as error:
         raise data_exception("Invalid bytes field") from error
 
 
@@ -133,7 +132,10 @@ def _entry(schema: Schema, entry: Any) -> tuple[ConnectValue, ConnectValue]:
         raise data_exception(f"Found invalid map entry instead of array tuple: {node_type(entry)}")
     if len(entry) != 2:
         raise data_exception(f"Found invalid map entry, expected length 2 but found :{len(entry)}")
-    return _item(schema.key_schema, entry[0]), _item(schema.value_schema, entry[1])
+    key = _item(schema.key_schema, entry[0])
+    if isinstance(key, list | dict):  # Java can; a dict of Python cannot
+        raise data_exception(f"Keys of maps must not be {node_type(entry[0])}")
+    return key, _item(schema.value_schema, entry[1])
 
 
 def _item(schema: Schema | None, node: Any) -> ConnectValue:
@@ -189,7 +191,7 @@ def _decimal(schema: Schema, node: Any) -> Decimal:
         )
     try:
         return decimal_from_bytes(schema, base64.b64decode(node, validate=True))
-    except (binascii.Error, TransformError) as error:
+    except (ValueError, TransformError) as error:
         raise data_exception("Invalid bytes for Decimal field") from error
 
 

@@ -4,8 +4,9 @@
     herder ◀─ running (with a problem), paused, failed, stopped ─┘ ◀─ statuses ─┘
 
 The running job takes over a new plan on the same clusters. Any other change (client properties,
-secrets, exactly-once mode) ends the job and starts another one, in the same application. A pause is
-a plan without tasks. The task status has a problem for every partition that is not copied.
+secrets, exactly-once mode, another name of a remote topic) ends the job and starts another one, in
+the same application. A pause is a plan without tasks. The task status has a problem for every
+partition that is not copied.
 """
 
 from __future__ import annotations
@@ -61,6 +62,10 @@ class SparkTaskGroup:
         self._start_job = start_job
         self._plan: TaskPlan | None = None
         self._job: CopyJob | None = None
+        self._sent_job: CopyJob | None = None
+        """The last plan that the running job has got, with its tasks also during a pause."""
+        self._sent_names: dict[str, tuple[str, str]] = {}
+        """The `remote_names` of all topics that the running job has or had."""
         self._is_paused = False
         self._had_start_problem = False
         """Whether the last reported status was the problem of a job that starts."""
@@ -91,12 +96,12 @@ class SparkTaskGroup:
 
     def reassign(self, plan: TaskPlan) -> None:
         """Continue with another plan, in the same job if possible."""
-        before, old = self._tasks(), self._job
+        before = self._tasks()
         self._set_plan(plan)
         removed = sorted(before - self._tasks())
         if self._is_paused:
             self._report_paused()
-        elif old is None or self._needs_new_job(old):
+        elif self._needs_new_job():
             self._end(HANDOVER_TIMEOUT_S)
             self._start()
         else:
@@ -115,20 +120,20 @@ class SparkTaskGroup:
             self._report_paused()
 
     def resume(self) -> None:
-        """Resume, in the running job if there is one."""
+        """Resume, in the running job unless the plan has changed too much during the pause."""
         self._set_paused(False)
-        if self._is_running():
-            self._replan()
-        else:
+        if self._needs_new_job():
+            self._end(HANDOVER_TIMEOUT_S)
             self._start()
+        else:
+            self._replan()
 
     def restart(self, plan: TaskPlan, tasks: Collection[int]) -> None:
         """Restart these tasks with the plan; all of them if client properties have changed."""
-        old = self._job
         self._set_plan(plan)
         if self._is_paused:
             self._report_paused()
-        elif old is None or self._needs_new_job(old):
+        elif self._needs_new_job():
             self._end(HANDOVER_TIMEOUT_S)
             self._start()
         elif self._running is not None:
@@ -157,20 +162,32 @@ class SparkTaskGroup:
     def _is_running(self) -> bool:
         return self._running is not None and not self._running.is_finished
 
-    def _needs_new_job(self, old: CopyJob) -> bool:
-        """Whether more has changed than the partitions and how they start."""
+    def _needs_new_job(self) -> bool:
+        """Whether no job runs, or more has changed than the partitions and how they start.
+
+        A topic that is new to the job may have any name. A topic that the job has or had must keep
+        its names: the job appends to the remote topics with which it has begun.
+        """
         assert self._job is not None
+        old = self._sent_job
+        if old is None or not self._is_running():
+            return True
         same = replace(
             old,
             tasks=self._job.tasks,
             task_count=self._job.task_count,
             remote_topics=self._job.remote_topics,
             policy_topics=self._job.policy_topics,
+            untransformed_topics=self._job.untransformed_topics,
             start=self._job.start,
             on_loss=self._job.on_loss,
         )
         is_other_set = self._job.is_exactly_once and not is_same_task_set(old, self._job)
-        return same != self._job or not self._is_running() or is_other_set
+        is_renamed = any(
+            self._sent_names.get(topic, names) != names
+            for topic, names in remote_names(self._job).items()
+        )
+        return same != self._job or is_other_set or is_renamed
 
     def _desired_job(self) -> CopyJob:
         assert self._job is not None
@@ -178,6 +195,8 @@ class SparkTaskGroup:
 
     def _start(self) -> None:
         assert self._plan is not None
+        assert self._job is not None
+        self._sent_job, self._sent_names = self._job, remote_names(self._job)
         own_conf = own_spark_conf(self._plan.config)
         running = self._running = self._start_job(self._desired_job(), own_conf)
         self._renewals.add(running)
@@ -204,6 +223,9 @@ class SparkTaskGroup:
 
     def _replan(self) -> None:
         assert self._running is not None
+        assert self._job is not None
+        self._sent_job = self._job
+        self._sent_names |= remote_names(self._job)
         self._running.replan(self._desired_job())
 
     def _end(self, within_s: float) -> None:
@@ -258,6 +280,14 @@ class SparkTaskGroup:
     def _report_paused(self) -> None:
         for task in sorted(self._tasks()):
             self._listener.on_paused(task)
+
+
+def remote_names(job: CopyJob) -> dict[str, tuple[str, str]]:
+    """Return by source topic the name of its remote topic, and the name that the policy gives."""
+    return {
+        topic: (remote, job.policy_topics.get(topic, remote))
+        for topic, remote in job.remote_topics.items()
+    }
 
 
 def is_same_task_set(old: CopyJob, new: CopyJob) -> bool:

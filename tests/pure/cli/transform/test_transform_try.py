@@ -131,6 +131,19 @@ def test_a_route_shows_the_remote_topic_and_heartbeats_keep_theirs() -> None:
         assert tried.after.topic == remote
 
 
+def test_heartbeats_are_not_transformed() -> None:
+    mask = {
+        "transforms": "m",
+        "transforms.m.type": "MaskField$Value",
+        "transforms.m.fields": "ssn",
+        "sparkmirror.transform.value.format": "json",
+    }
+    given = record(b"\x00\x00binary")
+    for topic, is_sent in (("heartbeats", True), ("up.heartbeats", True), ("orders", False)):
+        (tried,) = try_transformations(settings(mask), topic, [given]).records
+        assert (tried.after == tried.before) is is_sent
+
+
 def test_terminals_get_no_control_characters_and_no_long_texts() -> None:
     given = record(b"\x1b[2J\n", key=b"\xff\x00", headers=(("h\x07", None),), timestamp_ms=-1)
     (tried,) = try_transformations(settings({}), "t", [given]).records

@@ -87,6 +87,7 @@ def test_settings_job_target_and_snapshot_travel_as_json() -> None:
         task_count=3,
         start=StartPosition(at=StartMode.OFFSETS, offsets={"t-0": 4}),
         on_loss=DataLossPolicy.SKIP,
+        untransformed_topics=("t",),
     )
     assert CopyJob.from_json(job.to_json()) == job
     assert job.remote_partition(TopicPartition("t", 1)) == ("s.t", 1)

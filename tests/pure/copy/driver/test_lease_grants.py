@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from sparkmirror.copy.control.messages import ControlMessage, GrantLeases, Hello
+from sparkmirror.copy.delivery import DeliveryMode
 from sparkmirror.copy.driver.cluster_queries import LogRange
 from sparkmirror.copy.driver.lease_grants import (
     MAX_PARTITIONS_PER_GRANT,
@@ -25,8 +26,12 @@ from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartiti
 from sparkmirror.copy.job import DataLossPolicy, ExistingRecordsPolicy
 from sparkmirror.copy.lease import Lease, LeaseIdentity
 from sparkmirror.copy.ledger import LedgerEntry, entry_for_lease
+from sparkmirror.copy.settings import CopySettings
+from sparkmirror.copy.task.transform.converter_factory import ConverterFactory
+from sparkmirror.copy.task.transform.transforming_converter import TransformingConverter
 from sparkmirror.errors import ClusterUnavailable
 from sparkmirror.model import TopicPartition
+from sparkmirror.wire.batch.target_limits import TargetLimits
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 from tests.support.copy.scripted_clusters import (
     InMemoryLedger,
@@ -34,6 +39,7 @@ from tests.support.copy.scripted_clusters import (
     ScriptedFences,
     copy_job,
 )
+from tests.support.copy.transform_chains import DROP_MARKED
 
 SOURCE, TARGET = TopicPartition("t", 0), TopicPartition("A.t", 0)
 HELLO = Hello(task=0, attempt=0, host="h", pid=1)
@@ -59,17 +65,28 @@ class Granting:
         entry: LedgerEntry | None = CLOSED,
         existing: ExistingRecordsPolicy = ExistingRecordsPolicy.ADOPT,
         membership: GroupMembership | None = None,
+        untransformed_topics: tuple[str, ...] = (),
+        remote: str = TARGET.topic,
+        is_exactly_once: bool = False,
     ) -> None:
         self.clusters = ScriptedClusters.scripted()
         self.ledger, self.lock, self.events = InMemoryLedger(), threading.Lock(), EventLog()
         self.cache = LedgerCache(self.ledger, self.lock)
         self.cache.entries = {SOURCE: entry} if entry else {}
-        job = copy_job((SOURCE,), on_loss=policy, on_existing=existing)
+        delivery = DeliveryMode.EXACTLY_ONCE if is_exactly_once else DeliveryMode.SEQUENCED
+        job = copy_job(
+            (SOURCE,),
+            on_loss=policy,
+            on_existing=existing,
+            untransformed_topics=untransformed_topics,
+            delivery=delivery,
+        )
+        job = replace(job, settings=replace(job.settings, transforms=DROP_MARKED))
         finder = ResumePointFinder(job, self.clusters, ScriptedFences(self.clusters))
         self.granter = LeaseGranter(
             self.clusters, finder, self.cache, self.events, policy, membership
         )
-        self.tracked = TrackedPartition(SOURCE, TARGET, 0)
+        self.tracked = TrackedPartition(SOURCE, TopicPartition(remote, 0), 0)
         self.sent: list[ControlMessage] = []
 
     def grant(self) -> None:
@@ -118,6 +135,19 @@ def test_a_ready_partition_is_granted_after_its_open_entry_is_stored() -> None:
     assert stored.is_open
 
 
+@pytest.mark.parametrize("untransformed", [(), ("t",)])
+def test_the_lease_of_a_topic_that_is_not_transformed_has_no_chain(
+    untransformed: tuple[str, ...],
+) -> None:
+    granting = Granting(untransformed_topics=untransformed)
+    granting.grant()
+    (lease,) = granting.granted
+    settings = CopySettings(transforms=DROP_MARKED)
+    assert lease.chain == ("" if untransformed else settings.chain)
+    converter = ConverterFactory.for_settings(settings).new_converter(lease, TargetLimits(), {})
+    assert isinstance(converter, TransformingConverter) is not bool(untransformed)
+
+
 def test_a_membership_that_ends_during_the_calls_to_the_clusters_grants_nothing() -> None:
     granting = Granting(membership=GroupMembership(is_required=True))
     granting.grant()
@@ -162,6 +192,68 @@ def test_a_recreated_remote_topic_halts_or_is_filled_from_the_policys_position(
     assert [(lease.position, lease.expected) for lease in granting.granted] == (
         [] if position is None else [(position, 0)]
     )
+
+
+OPEN = entry_for_lease(STORED, is_open=True)
+TRANSACTIONAL = entry_for_lease(STORED.as_transactional(), is_open=False)
+
+
+@pytest.mark.parametrize("entry", [CLOSED, OPEN, TRANSACTIONAL], ids=["closed", "open", "tx"])
+@pytest.mark.parametrize("policy", DataLossPolicy)
+@pytest.mark.parametrize("is_exactly_once", [False, True])
+def test_a_remote_topic_with_another_name_goes_on_at_the_position_and_nothing_is_lost(
+    entry: LedgerEntry,
+    policy: DataLossPolicy,
+    is_exactly_once: bool,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    granting = Granting(policy, remote="routed.t", is_exactly_once=is_exactly_once)
+    granting.clusters.topic_id, granting.clusters.target_end = "new", 7
+    granting.cache.entries[SOURCE] = _with_ids(entry, "new", "old")
+    granting.tracked.add_run(0, 0, 50)
+    granting.grant()
+    (lease,) = granting.granted
+    assert (lease.target.topic, lease.position, lease.expected) == ("routed.t", 100, 7)
+    assert lease.is_transactional == is_exactly_once
+    assert lease.is_transactional or lease.identity.anchor == 7
+    assert granting.event_kinds == []
+    assert len(granting.tracked.runs) == 0
+    assert "t: its remote topic was A.t and is routed.t now" in caplog.text
+    stored = granting.ledger.entries[SOURCE].extension
+    assert stored
+    assert (stored.stored_remote, stored.target_topic_id) == ("routed.t", "new")
+
+
+def test_the_name_of_a_remote_topic_is_stored_unless_it_is_the_default_name() -> None:
+    for remote, topic_id, stored_name in [
+        ("A.t", "s", ""),
+        ("A-t", "s", "A-t"),
+        ("t", "s", "t"),
+        ("A.t", "", "A.t"),
+    ]:
+        granting = Granting(entry=None, remote=remote)
+        granting.clusters.topic_id, granting.clusters.target_end = topic_id, 0
+        granting.grant()
+        stored = granting.ledger.entries[SOURCE].extension
+        assert stored
+        assert stored.stored_remote == stored_name
+        again = Granting(entry=granting.ledger.entries[SOURCE], remote=remote)
+        again.clusters.topic_id = topic_id
+        again.granter.resolve([again.tracked], 10.0, again.lock)
+        assert again.tracked.state is LeaseState.DOUBTFUL, "the entry is open, its topic the same"
+
+
+def test_a_former_owner_may_give_back_what_it_copied_to_the_topic_with_the_old_name() -> None:
+    membership = GroupMembership(is_required=True)
+    membership.renew(1e12, is_alone=False)
+    granting = Granting(entry=None, remote="routed.t", membership=membership)
+    granting.clusters.topic_id = "new"
+    shared = entry_for_lease(replace(STORED, conductor="other", task=0), is_open=True)
+    granting.ledger.save({SOURCE: _with_ids(shared, "new", "old")})
+    granting.cache.conductor = "own"
+    granting.grant()
+    assert granting.granted == []
+    assert "former owner" in granting.tracked.reason
 
 
 @pytest.mark.parametrize(

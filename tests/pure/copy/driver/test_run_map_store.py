@@ -124,6 +124,23 @@ def test_a_map_that_contradicts_the_lease_is_dropped(
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
+def test_the_map_of_a_remote_topic_with_another_name_is_dropped_also_without_topic_ids(
+    is_shared: bool,
+) -> None:
+    store = _stored()
+    tracked, cache = _tracked_partition(16, 13), RunMapCache(store)
+    tracked.drops_stored_runs = True
+    if is_shared:
+        cache.reload([tracked])
+    else:
+        cache.load()
+        cache.restore({SOURCE: tracked})
+    tracked.add_run(16, 13, 1)
+    cache.save([tracked])
+    assert list(store.map()) == [OffsetRun(16, 13, 1)]
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
 def test_a_job_that_is_shared_loads_maps_only_when_its_partitions_are_leased(
     is_shared: bool,
 ) -> None:

@@ -10,11 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkmirror.copy.control.messages import LeaseEndReason
-from sparkmirror.copy.task.fetch_plan import FetchPlan
+from sparkmirror.copy.task.fetch_plan import (
+    MAX_FETCH_BYTES,
+    MIN_FETCH_BYTES,
+    ConversionTurn,
+    FetchPlan,
+    FetchSizeEstimator,
+)
 from sparkmirror.copy.task.leased_partition import LeasedPartition
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
 from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig
-from sparkmirror.wire.protocol.fetch import FetchPosition, TopicKeyPartition
+from sparkmirror.wire.protocol.fetch import FetchedPartition, FetchPosition, TopicKeyPartition
 from tests.support.copy.pending_batches import make_lease, make_partition
 from tests.support.kafka.fake_broker import FakeBroker
 
@@ -80,6 +86,33 @@ def test_a_new_lease_of_a_partition_that_only_the_broker_remembers_opens_a_sessi
     assert not plan.requested, "so no request tells the broker"
     positions, _ = next_full(plan, [partition_at_0(0)])
     assert (plan.session.id_and_epoch, [each.partition for each in positions]) == (NEW_SESSION, [0])
+
+
+def fetched(number: int) -> FetchedPartition:
+    return FetchedPartition("orders", number, 0, 9, 9, 0, (), -1, memoryview(b""), None, None)
+
+
+def test_partitions_that_were_not_converted_in_time_come_first_the_next_time(
+    connection: BrokerConnection,
+) -> None:
+    """Each response has the same four partitions, and there is time for one of them."""
+    plan = FetchPlan(connection, False)
+    converted = []
+    for _ in range(8):
+        first, *others = plan.in_turn([fetched(number) for number in range(4)])
+        converted.append(first.partition)
+        plan.postponed += [(one.topic, one.partition) for one in others]
+    assert converted == [0, 1, 2, 3, 0, 1, 2, 3]
+
+
+def test_requests_become_smaller_if_responses_are_not_converted_in_time() -> None:
+    estimator = FetchSizeEstimator(max_bytes=MAX_FETCH_BYTES)
+    estimator.on_converted(ConversionTurn(1.0, converted_bytes=6 << 20))
+    assert estimator.max_bytes == MAX_FETCH_BYTES
+    estimator.on_converted(ConversionTurn(1.0, converted_bytes=6 << 20, unread_bytes=1))
+    assert estimator.max_bytes == 12 << 20
+    estimator.on_converted(ConversionTurn(1.0, converted_bytes=1, unread_bytes=1))
+    assert estimator.max_bytes == MIN_FETCH_BYTES
 
 
 @dataclass(frozen=True)

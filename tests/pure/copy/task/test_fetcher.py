@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 import time
 from collections.abc import Iterator
@@ -25,10 +26,13 @@ from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
 from sparkmirror.copy.task.produce.sender import Sender
 from sparkmirror.copy.task.reports import TaskReporter
 from sparkmirror.copy.task.throttle import Throttle
+from sparkmirror.copy.task.transform.transforming_converter import TransformingConverter
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.net.buffer_pool import MemoryBudget
 from sparkmirror.wire.net.connection import ClientConfig
 from tests.support.copy.pending_batches import make_lease, make_partition
+from tests.support.copy.transform_chains import DROP_MARKED
+from tests.support.copy.transformed_queues import converter_of
 from tests.support.kafka.fake_broker import (
     FakeBroker,
     ReceivedRequest,
@@ -38,6 +42,7 @@ from tests.support.kafka.fake_broker import (
     no_reply,
     response_reply,
 )
+from tests.support.kafka.log_brokers import running_log_brokers
 from tests.support.waiting import wait_until
 
 FETCH, METADATA = 1, 3
@@ -77,6 +82,8 @@ class WaitingBroker(FakeBroker):
 class Reader:
     """A task that only reads."""
 
+    position = 100
+
     def __init__(self, loop: EventLoop, broker: FakeBroker) -> None:
         client = ClientConfig(cluster="source")
         self.cluster = ClusterConnections(loop, client, [broker.address], MemoryBudget(1 << 26))
@@ -88,7 +95,9 @@ class Reader:
         self.partitions: list[LeasedPartition] = []
 
     def grant(self, number: int) -> None:
-        lease = replace(make_lease(partition=number), source=TopicPartition("t", number))
+        lease = replace(
+            make_lease(self.position, partition=number), source=TopicPartition("t", number)
+        )
         self.partitions.append(make_partition(PartitionQueue(lease)))
         self.fetcher.invalidate_brokers()
 
@@ -97,6 +106,22 @@ class Reader:
         self.cluster.poll(now)
         self.fetcher.poll(self.partitions, now)
         self.cluster.loop.run_once(0.01)
+
+
+class SlowReader(Reader):
+    """Its converters pass records through a chain, and have no time left after one batch."""
+
+    position = 0
+
+    def grant(self, number: int) -> None:
+        super().grant(number)
+        converter = converter_of(DROP_MARKED)
+        assert isinstance(converter, TransformingConverter)
+        converter.monotonic = lambda: math.inf
+        self.partitions[-1].converter = converter
+
+    def positions(self) -> list[int]:
+        return [partition.queue.next_fetch_offset for partition in self.partitions]
 
 
 @pytest.fixture
@@ -164,4 +189,32 @@ def test_a_fetch_waits_no_longer_than_the_backoff_of_a_partition_that_it_leaves_
         plan = reader.fetcher._plans[1]
         assert max_wait_ms(plan, plan.excluded_until - 0.2) in (200, 201)
         assert max_wait_ms(plan, plan.excluded_until) == SHORT_POLL_MS
+        reader.cluster.close()
+
+
+def test_what_is_not_converted_in_time_is_fetched_again(loop: EventLoop) -> None:
+    with running_log_brokers(1, 2) as brokers:
+        for number in (0, 1):
+            for value in (b"a", b"b", b"c"):
+                brokers.append(number, value, value)
+        reader = SlowReader(loop, brokers.brokers[0])
+        reader.grant(0)
+        reader.grant(1)
+        seen = [reader.positions()]
+
+        def has_all() -> bool:
+            reader.turn()
+            if reader.positions() != seen[-1]:
+                seen.append(reader.positions())
+            return seen[-1] == [6, 6]
+
+        wait_until(has_all, "both partitions")
+        assert [sum(positions) for positions in seen] == [0, 2, 4, 6, 8, 10, 12], "batch by batch"
+        assert len(brokers.requests_of(FETCH)) in (6, 7), "each fetch makes progress"
+        for partition in reader.partitions:
+            assert [batch.spans for batch in partition.queue.ready] == [
+                ((0, 2),),
+                ((2, 2),),
+                ((4, 2),),
+            ]
         reader.cluster.close()

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import random
+
+import pytest
+
 from sparkmirror.copy.control.messages import ControlMessage, ProgressReport
 from sparkmirror.copy.task.leased_partition import REACHABLE
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
-from sparkmirror.copy.task.reports import TaskReporter
+from sparkmirror.copy.task.reports import (
+    MAX_RUNS_PER_PARTITION,
+    MAX_RUNS_PER_REPORT,
+    ReportCounts,
+    TaskReporter,
+)
+from sparkmirror.mirror.offsets.run_map import OffsetRun
+from sparkmirror.mirror.offsets.run_map_segments import SegmentedRunMap
 from tests.support.copy.pending_batches import make_lease, make_partition
 
 
@@ -70,3 +81,34 @@ def test_ages_and_suppressed_records_are_reported_once() -> None:
     assert first.ages[partition.key].acknowledged.total_ms == 2 * 20
     assert first.suppressed == {partition.key: 4}
     assert second.is_empty and not second.ages
+
+
+@pytest.mark.parametrize("partitions", [1, 20])
+@pytest.mark.parametrize("share", [None, 0.5, 0.9], ids=["alternating", "half", "most"])
+def test_a_report_has_a_bounded_number_of_runs_however_many_records_a_filter_drops(
+    partitions: int, share: float | None
+) -> None:
+    counts, chosen = ReportCounts(), random.Random(7)
+    ends: dict[str, tuple[int, int]] = {}
+    for number in range(partitions):
+        kept = [n for n in range(20_000) if n % 2 if share is None or chosen.random() < share]
+        runs = [OffsetRun(offset, target, 1) for target, offset in enumerate(kept)]
+        for first in range(0, len(runs), 500):
+            counts.add(f"t-{number}", runs[first : first + 500], 1)
+        ends[f"t-{number}"] = (kept[-1] + 1, len(kept))
+    bounded = counts.bounded_runs()
+    assert len(bounded) <= MAX_RUNS_PER_REPORT
+    for key, end in ends.items():
+        of_partition = [run for one, *run in bounded if one == key]
+        assert 0 < len(of_partition) <= MAX_RUNS_PER_PARTITION
+        run_map = SegmentedRunMap()
+        for source_first, target_first, length in of_partition:
+            run_map.append(source_first, target_first, length)
+        assert (run_map.source_end, run_map.target_end) == end
+
+
+def test_a_report_with_few_runs_has_them_as_they_are() -> None:
+    counts = ReportCounts()
+    for key in ("t-0", "t-1"):
+        counts.add(key, [OffsetRun(2 * n, n, 1) for n in range(MAX_RUNS_PER_PARTITION)], 1)
+    assert sorted(counts.bounded_runs()) == sorted(counts.runs)

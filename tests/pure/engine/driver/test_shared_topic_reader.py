@@ -15,7 +15,8 @@ from sparkmirror.copy.lease import LeaseIdentity
 from sparkmirror.copy.ledger import LedgerChange, LedgerEntry, LedgerExtension, encode_entry
 from sparkmirror.engine.driver import shared_topic_reader
 from sparkmirror.engine.driver.offsets_topic_stores import OffsetsTopicLedger, collapse_unread
-from sparkmirror.engine.driver.shared_topic_reader import SharedTopicReaders, TopicSubscription
+from sparkmirror.engine.driver.shared_topic_reader import TopicSubscription
+from sparkmirror.engine.driver.topic_reader_registry import TopicReaderRegistry
 from sparkmirror.errors import CallCancelled, ClusterUnavailable
 from sparkmirror.mirror.connect_topics.connect_offsets import StoredOffset, source_partition
 from sparkmirror.mirror.offsets.records import RecordBytes
@@ -51,7 +52,7 @@ class Ledgers:
     """Ledgers of connectors in one offsets topic, which one process reads."""
 
     def __init__(self, cluster: LogBrokers) -> None:
-        self.readers = SharedTopicReaders()
+        self.readers = TopicReaderRegistry()
         self._cluster = cluster
         self._topics: list[OffsetsTopic] = []
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from math import inf
@@ -69,10 +70,19 @@ class RecordingListener:
         return lambda: all(self.last(task) == state for task in tasks)
 
 
-def plan(tasks: int, *, user: str = "s", generation: int = 0) -> TaskPlan:
+def plan(
+    tasks: int,
+    *,
+    user: str = "s",
+    generation: int = 0,
+    remotes: Mapping[str, str] | None = None,
+    policy: Mapping[str, str] | None = None,
+) -> TaskPlan:
+    """A plan; `remotes` and `policy` become the remote topics and policy topics of its job."""
+    names = {"remotes": json.dumps(remotes or {}), "policy": json.dumps(policy or {})}
     return TaskPlan(
         connector="well",
-        config={"user": user},
+        config={"user": user, **names},
         tasks={n: {"number": str(n), "user": user} for n in range(tasks)},
         task_count=tasks,
         generation=generation,
@@ -90,7 +100,13 @@ def group(
     def to_job(task_plan: TaskPlan) -> CopyJob:
         job = job_without_partitions(len(task_plan.tasks))
         client = {"bootstrap.servers": "nowhere:1", "sasl.jaas.config": task_plan.config["user"]}
-        return replace(job, connector=script, settings=replace(job.settings, source=client))
+        return replace(
+            job,
+            connector=script,
+            settings=replace(job.settings, source=client),
+            remote_topics=json.loads(task_plan.config["remotes"]),
+            policy_topics=json.loads(task_plan.config["policy"]),
+        )
 
     def create(spec: DriverSpec) -> DriverSupervisor:
         return DriverSupervisor(
@@ -156,6 +172,41 @@ def test_another_secret_needs_a_new_job_in_the_same_driver(
         wait_until(listener.are("running", 0), "it to run again")
         assert "failed" not in [state for state, _ in listener.calls]
     assert starts(tmp_path) == 1
+
+
+def test_another_name_of_a_remote_topic_needs_a_new_job_and_another_topic_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with group(tmp_path, monkeypatch) as (tasks, _):
+        tasks.start(plan(1, remotes={"t": "old-t"}), paused=False)
+        first = tasks.running
+        tasks.reassign(plan(1, remotes={"t": "old-t", "u": "new-u"}))
+        tasks.reassign(plan(1, remotes={"u": "new-u"}))
+        assert tasks.running is first, "topics that come and go leave the others alone"
+        tasks.reassign(plan(1, remotes={"t": "new-t", "u": "new-u"}))
+        assert tasks.running is not first, "the job may still have the old name of t"
+        second = tasks.running
+        tasks.restart(plan(1, remotes={"t": "new-t"}, policy={"t": "A.t"}), [0])
+        assert tasks.running is not second, "transformations see the name of the policy"
+    assert starts(tmp_path) == 1
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [plan(1, remotes={"t": "new-t"}), plan(1, remotes={"t": "old-t"}, user="another")],
+    ids=["name", "secret"],
+)
+def test_what_changes_during_a_pause_needs_a_new_job_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: TaskPlan
+) -> None:
+    with group(tmp_path, monkeypatch) as (tasks, listener):
+        tasks.start(plan(1, remotes={"t": "old-t"}), paused=False)
+        first = tasks.running
+        tasks.pause()
+        tasks.reassign(changed)
+        tasks.resume()
+        assert tasks.running is not first
+        wait_until(listener.are("running", 0), "it to run")
 
 
 def test_paused_tasks_start_no_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

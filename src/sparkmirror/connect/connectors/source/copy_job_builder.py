@@ -112,6 +112,7 @@ def build_job(plan: TaskPlan, worker: WorkerClientConfig) -> CopyJob:
             topic: shared.policy.format_remote_topic(shared.flow.source, topic) for topic in topics
         },
         policy_topics=_policy_topics(shared, topics),
+        untransformed_topics=_untransformed_topics(shared, topics),
         tasks=tasks,
         is_shared=True,
         task_count=plan.task_count,
@@ -181,6 +182,11 @@ def _policy_topics(shared: MirrorConnectorConfig, topics: Iterable[str]) -> dict
         for topic, name in named.items()
         if name != shared.policy.format_remote_topic(shared.flow.source, topic)
     }
+
+
+def _untransformed_topics(shared: MirrorConnectorConfig, topics: Iterable[str]) -> tuple[str, ...]:
+    """The heartbeats topics: clients read them, and their binary records fit no chain."""
+    return tuple(topic for topic in topics if shared.policy.is_heartbeats_topic(topic))
 
 
 def _choice(config: Mapping[str, str], key: str, choices: type[E], default: E) -> E:

@@ -49,6 +49,8 @@ from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartiti
 from sparkmirror.copy.lease import Lease
 from sparkmirror.copy.task.transform.converter_factory import ConverterFactory
 from sparkmirror.errors import BatchError, ClusterError, NotAuthorized
+from sparkmirror.mirror.offsets.joined_runs import join_runs
+from sparkmirror.mirror.offsets.run_map_segments import RUNS_PER_SEGMENT
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.target_limits import TargetLimits
 from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode
@@ -294,7 +296,7 @@ class Takeover:
         if found.method is ReconcileMethod.JUMP:
             tracked.add_run(lease.position, lease.expected, found.appended)
         elif found.method is ReconcileMethod.COMPARE or found.runs:
-            for run in found.runs:
+            for run in join_runs(found.runs, RUNS_PER_SEGMENT):
                 tracked.add_run(run.source_first, run.target_first, run.length)
         elif found.method is ReconcileMethod.WALK:
             tracked.runs.mark_coarse()  # the target offsets of the appended records are not known

@@ -13,6 +13,9 @@ Where copying resumes under each policy:
     recreated         no     at the start of the log          at the start of the log
     remote-recreated  no     at the position                  at the start of the log
 
+A remote topic with another name is no loss: the topic before it keeps what was copied there
+(`renamed_from`). Copying goes on at the position, in the topic that has the name now.
+
 Pure. Java MirrorMaker 2 reports none of the four.
 """
 
@@ -67,10 +70,13 @@ def find_loss(
     source_range: LogRange,
     topic_ids: tuple[str, str],
     last_known_end: int = UNKNOWN_OFFSET,
+    *,
+    is_renamed: bool = False,
 ) -> DataLoss | None:
     """Compare a ledger entry with the logs. `topic_ids`: of the source and the remote topic.
 
     `last_known_end` is the last end of the source's log that a task saw; -1 if none did.
+    `is_renamed` says that the entry is about a remote topic with another name.
     """
     position, extension = entry.position, entry.extension
     source_id, target_id = topic_ids
@@ -83,7 +89,7 @@ def find_loss(
             "the source topic was deleted and created again;"
             f" {_recreated_text(position, last_known_end)}",
         )
-    if extension and _differ(extension.target_topic_id, target_id):
+    if extension and not is_renamed and _differ(extension.target_topic_id, target_id):
         return _loss(
             LossKind.REMOTE_RECREATED,
             source_range,
@@ -102,6 +108,23 @@ def find_loss(
             " replica that was behind leads now",
         )
     return _find_range_loss(position, source_range)
+
+
+def renamed_from(entry: LedgerEntry, remote: str, default: str, target_topic_id: str) -> str:
+    """Return the former name of the remote topic if it has another name now, else ''.
+
+    `default` is the name that an entry without a name stands for (`copy.ledger`). One topic id
+    means one topic, whatever the entry says: earlier versions stored no name.
+    """
+    extension = entry.extension
+    if extension is None:
+        return ""
+    former = extension.stored_remote
+    if extension.target_topic_id and target_topic_id:
+        if extension.target_topic_id == target_topic_id:
+            return ""
+        former = former or default
+    return "" if former == remote else former
 
 
 def _recreated_text(position: int, last_known_end: int) -> str:

@@ -10,9 +10,14 @@
     of a transaction        any                       COMMITTED: it was committed with the data
     without a producer id,  ends where the entry says ADOPT: the target may have producer ids now
     closed
+    about a remote topic    any                       ADOPT: go on at the position, in
+    with another name                                 the topic that has the name now
 
 In sequenced mode the entry of a transaction is adopted too. A recreated remote topic is empty for
-us: the entry is adopted, and the loss is reported. In exactly-once mode leases have no identity;
+us: the entry is adopted, and the loss is reported. A remote topic has another name if the operator
+has changed the replication policy, its separator or a route. Java MirrorMaker 2 then goes on at its
+source offset, too. If such an entry is open, its owner may have appended more to the old topic: the
+new topic gets these records as well. In exactly-once mode leases have no identity;
 but entries of the sequenced mode that are doubtful are fenced and reconciled in both modes.
 
 A loss (the source topic was recreated, its log starts after the position, or the leader epoch of
@@ -65,6 +70,8 @@ class ResumePoint:
     loss: DataLoss | None = None
     error: str = ""
     warning: str = ""
+    renamed_from: str = ""
+    """The former name of the remote topic, if it has another name now."""
     source_end: int = -1
     target_end: int = -1
     existing: ExistingDecision | None = None
@@ -81,6 +88,10 @@ class PartitionLogs:
     target_end: int
     source_topic_id: str = ""
     target_topic_id: str = ""
+    stored_remote: str = ""
+    """The name of the remote topic as the ledger stores it."""
+    renamed_from: str = ""
+    """The name of the remote topic that the ledger entry is about, if it has another name now."""
 
     @property
     def topic_ids(self) -> tuple[str, str]:
@@ -117,12 +128,19 @@ def start_offset(
 
 
 def resume_mode(
-    entry: LedgerEntry | None, loss: DataLoss | None, target_end: int, is_exactly_once: bool
+    entry: LedgerEntry | None,
+    loss: DataLoss | None,
+    target_end: int,
+    is_exactly_once: bool,
+    *,
+    is_renamed: bool = False,
 ) -> ResumeMode:
-    """Decide by the table of this module."""
+    """Decide by the table of this module. `is_renamed`: the remote topic has another name now."""
     if entry is None:
         return ResumeMode.NEW
-    if entry.extension is None or (loss and loss.kind is LossKind.REMOTE_RECREATED):
+    if entry.extension is None or is_renamed:
+        return ResumeMode.ADOPT
+    if loss and loss.kind is LossKind.REMOTE_RECREATED:
         return ResumeMode.ADOPT
     if entry.extension.is_transactional:
         return ResumeMode.COMMITTED if is_exactly_once else ResumeMode.ADOPT
@@ -155,8 +173,11 @@ def resume_point(
             source_topic_id=logs.source_topic_id,
             target_topic_id=logs.target_topic_id,
             last_epoch=_last_epoch(entry),
+            stored_remote=logs.stored_remote,
         )
-        return ResumePoint(lease=lease, loss=loss, source_end=source_end)
+        return ResumePoint(
+            lease=lease, loss=loss, renamed_from=logs.renamed_from, source_end=source_end
+        )
     lease = _continued_lease(entry, logs)
     if mode is ResumeMode.COMMITTED:
         warning = truncation_warning(logs.target, lease.expected, logs.target_end)
@@ -200,6 +221,7 @@ def _continued_lease(entry: LedgerEntry, logs: PartitionLogs) -> Lease:
         target_topic_id=logs.target_topic_id,
         last_epoch=_last_epoch(entry),
         chain=entry.extension.chain,
+        stored_remote=logs.stored_remote,
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from sparkmirror.copy.driver.cluster_queries import ClusterQueries, LogRange
 from sparkmirror.copy.driver.fencing.fence import PartitionFencer
-from sparkmirror.copy.driver.resume.data_loss import find_loss
+from sparkmirror.copy.driver.resume.data_loss import find_loss, renamed_from
 from sparkmirror.copy.driver.resume.existing.existing_records_finder import ExistingRecordsFinder
 from sparkmirror.copy.driver.resume.existing.on_existing_policy import (
     ExistingDecision,
@@ -27,7 +27,7 @@ from sparkmirror.copy.driver.resume.resume_point_decision import (
 from sparkmirror.copy.driver.tracked_partition import TrackedPartition
 from sparkmirror.copy.job import CopyJob, StartMode
 from sparkmirror.copy.lease import TRANSACTIONAL_IDENTITY, LeaseIdentity
-from sparkmirror.copy.ledger import LedgerEntry
+from sparkmirror.copy.ledger import LedgerEntry, default_remote_name, stored_remote_name
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.header import NO_EPOCH
 from sparkmirror.wire.protocol.error_codes import ErrorCode
@@ -124,10 +124,18 @@ class ResumePointFinder:
         start: int | None,
         last_known_end: int,
     ) -> ResumePoint:
+        logs = self._with_names(logs, entry)
+        is_renamed = bool(logs.renamed_from)
         loss = (
-            find_loss(entry, logs.source_range, logs.topic_ids, last_known_end) if entry else None
+            find_loss(
+                *(entry, logs.source_range, logs.topic_ids, last_known_end), is_renamed=is_renamed
+            )
+            if entry
+            else None
         )
-        mode = resume_mode(entry, loss, logs.target_end, self.job.is_exactly_once)
+        mode = resume_mode(
+            *(entry, loss, logs.target_end, self.job.is_exactly_once), is_renamed=is_renamed
+        )
         if mode is ResumeMode.CONTINUE and not self.fences.is_idempotent:
             mode = ResumeMode.ADOPT  # the target has no producer ids any more
         identity = self._new_identity(logs) if mode.needs_new_identity else None
@@ -135,6 +143,18 @@ class ResumePointFinder:
             assert start is not None
             entry = LedgerEntry(position=start)
         return resume_point(mode, entry, loss, logs, identity, self.job.is_exactly_once)
+
+    def _with_names(self, logs: PartitionLogs, entry: LedgerEntry | None) -> PartitionLogs:
+        """Add the name of the remote topic as the ledger stores it, and the former name."""
+        alias, source, remote = self.job.settings.source_alias, logs.source, logs.target.topic
+        default = default_remote_name(alias, source.topic)
+        return replace(
+            logs,
+            stored_remote=stored_remote_name(alias, source.topic, remote, logs.target_topic_id),
+            renamed_from=(
+                renamed_from(entry, remote, default, logs.target_topic_id) if entry else ""
+            ),
+        )
 
     def _new_identity(self, logs: PartitionLogs) -> LeaseIdentity:
         """The identity of the partition's fence, anchored at the end of the target."""

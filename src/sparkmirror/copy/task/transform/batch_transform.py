@@ -35,10 +35,10 @@ class RecordOutcomes:
     """What became of records, in source order."""
 
     kept: list[RewrittenRecord] = field(default_factory=list)
-    filtered: int = 0
-    """How many records the chain dropped."""
-    skipped: int = 0
-    """How many records failed and are dropped, because the connector tolerates errors."""
+    filtered: list[int] = field(default_factory=list)
+    """The source offsets of records that the chain dropped."""
+    skipped: list[int] = field(default_factory=list)
+    """Those of records that failed and are dropped, because the connector tolerates errors."""
     refused: UncopyableRecord | None = None
     """The first record that failed and is not tolerated."""
 
@@ -75,9 +75,9 @@ class BatchTransform:
             return refused_record(offset, outcome)
         if isinstance(outcome, DroppedRecord):
             if outcome.tolerated is None:
-                outcomes.filtered += 1
+                outcomes.filtered.append(offset)
             else:
-                outcomes.skipped += 1
+                outcomes.skipped.append(offset)
             return None
         if not self._ignores_headers:
             headers = tuple([(header_bytes(name), content) for name, content in outcome.headers])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 from typing import Self
 from zoneinfo import ZoneInfo
@@ -49,14 +49,26 @@ class ConverterFactory:
         transformer = record_transformer(settings.transforms, environment)
         return cls(settings.read_committed, settings.chain, transformer)
 
+    @classmethod
+    def for_reconcile(cls, settings: CopySettings) -> Self:
+        """Compile the chain for converters that follow an owner who may have tolerated errors.
+
+        They drop records that fail. An owner that did not tolerate them has appended nothing behind
+        such a record, so it is found in the same way.
+        """
+        transforms = {**settings.transforms, "errors.tolerance": "all"}
+        return cls.for_settings(
+            replace(settings, transforms=transforms if settings.transforms else {})
+        )
+
     def new_converter(
         self, lease: Lease, limits: TargetLimits, policy_topics: Mapping[str, str]
     ) -> BatchConverter:
-        """Return the converter of a task for a lease.
+        """Return the converter of a task for a lease; a plain one if the lease has no chain.
 
         `policy_topics` has the names before routes, by source topic, where routes change them.
         """
-        if self.transformer is None:
+        if self.transformer is None or not lease.chain:
             return self.new_plain_converter(lease, limits)
         target = lease.target
         transform = BatchTransform(

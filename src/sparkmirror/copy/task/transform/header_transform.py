@@ -134,9 +134,9 @@ class HeaderTransform:
                 outcomes.refused = refused_record(offset, outcome)
                 return True
             elif outcome.tolerated is None:
-                outcomes.filtered += 1
+                outcomes.filtered.append(offset)
             else:
-                outcomes.skipped += 1
+                outcomes.skipped.append(offset)
         return is_changed
 
     def _name_positions(self, body: bytes) -> Iterator[int]:

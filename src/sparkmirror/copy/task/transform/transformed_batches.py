@@ -11,6 +11,7 @@ before its `next_source_offset`. If nothing is kept, only the position advances:
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -37,6 +38,9 @@ class TransformedBatches:
     _codec: CompressionType = CompressionType.NONE
     _end: int = 0
     """The source offset up to which everything is collected or dropped."""
+    _filtered: list[int] = field(default_factory=list)
+    _skipped: list[int] = field(default_factory=list)
+    _counts: tuple[int, int] = (0, 0)
 
     def position(self, queue: PartitionQueue) -> int:
         """The next source offset to read."""
@@ -45,6 +49,19 @@ class TransformedBatches:
     def skip_to(self, next_source_offset: int) -> None:
         """Record that no more record is copied before this source offset."""
         self._end = max(self._end, next_source_offset)
+
+    def drop(self, filtered: Sequence[int], skipped: Sequence[int]) -> None:
+        """Record the source offsets of records of a batch that are not copied."""
+        self._filtered += filtered
+        self._skipped += skipped
+
+    def pop_counts(self) -> tuple[int, int]:
+        """Return how many filtered and skipped records the position has passed since the last call.
+
+        Those behind a record that is too large are read again, and count only then.
+        """
+        counts, self._counts = self._counts, (0, 0)
+        return counts
 
     def add(
         self, queue: PartitionQueue, records: Sequence[RewrittenRecord], codec: CompressionType
@@ -93,8 +110,16 @@ class TransformedBatches:
         for piece in pieces:
             is_last = piece is pieces[-1] and oversized is None
             enqueue_piece(queue, piece, end if is_last else None)
-        if oversized:
-            return too_large(oversized, self.limits)
-        if end > queue.next_fetch_offset:
+        if oversized is None and end > queue.next_fetch_offset:
             queue.skip_to(end)
-        return None
+        self._count_dropped(queue.next_fetch_offset)
+        return too_large(oversized, self.limits) if oversized else None
+
+    def _count_dropped(self, position: int) -> None:
+        """Count what was dropped before the position, and forget the rest."""
+        filtered, skipped = self._counts
+        self._counts = (
+            filtered + bisect_left(self._filtered, position),
+            skipped + bisect_left(self._skipped, position),
+        )
+        self._filtered, self._skipped = [], []

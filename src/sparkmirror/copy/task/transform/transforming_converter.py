@@ -15,7 +15,10 @@ had sent (`copy.driver.fencing.reconcile`).
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from sparkmirror.copy.task.batch_converter import BatchConverter, UncopyableRecord
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
@@ -35,13 +38,23 @@ from sparkmirror.wire.net.buffer_pool import ResponseFrame
 class TransformingConverter(BatchConverter):
     """Converts what is fetched of one queue, with a chain."""
 
+    is_timed: ClassVar[bool] = True
     transform: BatchTransform
     headers: HeaderTransform | None = None
     """The same chain, if topic and headers are enough for it."""
+    monotonic: Callable[[], float] = time.monotonic
+    """The clock of deadlines."""
     _collected: TransformedBatches = field(init=False)
 
     def __post_init__(self) -> None:
         self._collected = TransformedBatches(self.limits)
+
+    def is_over(self, deadline: float) -> bool:
+        """Whether the deadline has passed."""
+        return self.monotonic() >= deadline
+
+    def _position(self, queue: PartitionQueue) -> int:
+        return self._collected.position(queue)
 
     def _convert_batch(
         self,
@@ -97,8 +110,8 @@ class TransformingConverter(BatchConverter):
         may_copy = not (reason is LaneReason.PLAIN and is_mergeable(header))
         if not self.headers.may_concern(body):
             if self.headers.filters_unnamed:
-                count = count_from(header, body, position)
-                return self._collect(queue, header, RecordOutcomes(filtered=count))
+                filtered = [header.next_offset - 1] * count_from(header, body, position)
+                return self._collect(queue, header, RecordOutcomes(filtered=filtered))
             if self.headers.keeps_unnamed and may_copy:
                 return self._copy_unchanged(queue, frame, header, batch, reason)
         outcomes, is_changed = self.headers.apply(header, body, position)
@@ -114,26 +127,30 @@ class TransformingConverter(BatchConverter):
         batch: memoryview,
         reason: LaneReason,
     ) -> UncopyableRecord | None:
-        return self._collected.flush(queue) or self._copy_verified(
-            queue, frame, header, batch, reason
-        )
+        return self._flush(queue, frame) or self._copy_verified(queue, frame, header, batch, reason)
 
     def _collect(
         self, queue: PartitionQueue, header: BatchHeader, outcomes: RecordOutcomes
     ) -> UncopyableRecord | None:
-        self.filtered += outcomes.filtered
-        self.skipped += outcomes.skipped
         self.lanes[LaneReason.TRANSFORMED if outcomes.kept else LaneReason.FILTERED] += 1
         uncopyable = self._collected.add(
             queue, outcomes.kept, self.limits.codec_for(header.codec_id)
         )
-        if uncopyable:
-            return uncopyable
-        if outcomes.refused:
-            self._collected.skip_to(outcomes.refused.offset)
-            return self._collected.flush(queue) or outcomes.refused
-        self._collected.skip_to(header.next_offset)
-        return None
+        if uncopyable is None:
+            self._collected.drop(outcomes.filtered, outcomes.skipped)
+            end = outcomes.refused.offset if outcomes.refused else header.next_offset
+            self._collected.skip_to(end)
+            if outcomes.refused:
+                uncopyable = self._collected.flush(queue) or outcomes.refused
+        self._count_dropped()
+        return uncopyable
 
     def _flush(self, queue: PartitionQueue, frame: ResponseFrame) -> UncopyableRecord | None:
-        return self._collected.flush(queue)
+        uncopyable = self._collected.flush(queue)
+        self._count_dropped()
+        return uncopyable
+
+    def _count_dropped(self) -> None:
+        filtered, skipped = self._collected.pop_counts()
+        self.filtered += filtered
+        self.skipped += skipped

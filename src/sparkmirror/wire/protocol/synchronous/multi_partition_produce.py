@@ -5,8 +5,8 @@
     failure   a partition whose batch failed waits until the others are done, then it is tried again
 
 Invariant: a batch is sent when the one before it in its partition is acknowledged, so the records
-of a partition keep their order. There is no producer id, so a retry may append a batch twice: this
-is for keyed records of compacted topics. Blocks; belongs to the thread of its router.
+of a partition keep their order. Without a producer id a retry may append a batch twice: that is for
+keyed records of compacted topics. Blocks; belongs to the thread of its router.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from sparkmirror.backoff import Backoff, seconds_left
-from sparkmirror.errors import ClusterError, ClusterUnavailable
+from sparkmirror.errors import ClusterError, ClusterUnavailable, TopicMissing
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.header import BytesLike
 from sparkmirror.wire.batch.message_format_v1 import NO_TIMESTAMP
 from sparkmirror.wire.batch.records import Record
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import BrokerConnection
+from sparkmirror.wire.net.leader_calls import NEW_TOPIC_WAIT_S
 from sparkmirror.wire.net.routing import LeaderOf, Router
 from sparkmirror.wire.protocol.error_code_exceptions import error_for_code
 from sparkmirror.wire.protocol.error_codes import ErrorCode
@@ -34,6 +35,7 @@ from sparkmirror.wire.protocol.produce import (
     produce_version,
 )
 from sparkmirror.wire.protocol.request import ClientRequest
+from sparkmirror.wire.protocol.synchronous.idempotent_producer import IdempotentProducer
 from sparkmirror.wire.protocol.synchronous.synchronous_produce import (
     APPEND_TIMEOUT_S,
     PRODUCE_TIMEOUT_MS,
@@ -43,20 +45,26 @@ from sparkmirror.wire.protocol.synchronous.synchronous_produce import (
 
 MAX_REQUEST_BYTES = 900_000
 """The batches of one request: Event Hubs refuses a request of more than a million bytes."""
+_TOO_LARGE_CODES = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 
 
 def append_to_partitions(
     router: Router,
     batches: Mapping[TopicPartition, Iterable[Sequence[Record]]],
     *,
+    producer: IdempotentProducer | None = None,
     timeout_s: float = APPEND_TIMEOUT_S,
 ) -> None:
     """Append the batches of each partition in order. Returns when the brokers have all of them.
 
-    A batch gets `timeout_s`. Batches of other partitions may be appended when this raises. If a
-    broker refuses the timestamps of a batch because clocks differ, it is sent without timestamps.
+    A batch gets `timeout_s`. Batches of other partitions may be appended when this raises. With a
+    producer, a batch is appended once, and one that is too large for the topic is divided. Without
+    one, a batch whose timestamps a broker refuses because clocks differ is sent without timestamps.
     """
-    ready = {partition: _PartitionAppend(partition, all_) for partition, all_ in batches.items()}
+    ready = {
+        partition: _PartitionAppend(partition, all_, producer)
+        for partition, all_ in batches.items()
+    }
     backoff = Backoff()
     while ready:
         failed: dict[TopicPartition, _PartitionAppend] = {}
@@ -66,7 +74,7 @@ def append_to_partitions(
             for partition, error in errors.items():
                 one = failed[partition] = ready[partition]
                 one.deadline = one.deadline or deadline
-                if not error.retriable or time.monotonic() > one.deadline:
+                if not one.is_retriable(error) or time.monotonic() > one.deadline:
                     raise error
                 router.invalidate(LeaderOf(partition))
             for error in {id(error): error for error in errors.values()}.values():
@@ -79,13 +87,20 @@ def append_to_partitions(
 class _PartitionAppend:
     """The batches of one partition that are not acknowledged yet."""
 
-    def __init__(self, partition: TopicPartition, batches: Iterable[Sequence[Record]]) -> None:
+    def __init__(
+        self,
+        partition: TopicPartition,
+        batches: Iterable[Sequence[Record]],
+        producer: IdempotentProducer | None,
+    ) -> None:
         self.partition = partition
+        self._producer = producer
         self.deadline: float | None = None
         """When the first batch must be appended; None if it has not failed yet."""
         self._batches = deque(batches)
         self._buffers: Sequence[BytesLike] = ()
         self._has_timestamps = True
+        self._new_until: float | None = None
 
     @property
     def has_more(self) -> bool:
@@ -98,18 +113,54 @@ class _PartitionAppend:
             records = self._batches[0]
             if not self._has_timestamps:
                 records = [record._replace(timestamp=NO_TIMESTAMP) for record in records]
-            self._buffers = batch_buffers(records)
+            self._buffers = (
+                batch_buffers(records)
+                if self._producer is None
+                else self._producer.batch_buffers(self.partition, records)
+            )
         return self._buffers
 
     def on_acknowledged(self) -> None:
         """Go on with the next batch."""
-        self._batches.popleft()
+        records = self._batches.popleft()
+        if self._producer is not None:
+            self._producer.on_acknowledged(self.partition, len(records))
         self._buffers, self.deadline = (), None
 
-    def drop_timestamps(self) -> bool:
+    def is_retriable(self, error: ClusterError) -> bool:
+        """Whether the first batch may be sent again. A producer's topic may be a new one."""
+        if self._producer is not None and isinstance(error, TopicMissing):
+            self._new_until = self._new_until or time.monotonic() + NEW_TOPIC_WAIT_S
+            return time.monotonic() < self._new_until
+        return error.retriable
+
+    def accept_code(self, code: ErrorCode) -> bool:
+        """Apply a code after which the appending goes on at once; return False for others."""
+        if code is ErrorCode.NONE:
+            self.on_acknowledged()
+            return True
+        if self._producer is None:
+            return code is ErrorCode.INVALID_TIMESTAMP and self._drop_timestamps()
+        if code is ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
+            self.on_acknowledged()
+            return True
+        return code in _TOO_LARGE_CODES and self._divide()
+
+    def _drop_timestamps(self) -> bool:
         """Send the batches without timestamps from now on. Returns False if that was so before."""
         had_timestamps, self._has_timestamps, self._buffers = self._has_timestamps, False, ()
         return had_timestamps
+
+    def _divide(self) -> bool:
+        """Make two batches of the first one. Returns False if it has one record."""
+        records = self._batches[0]
+        middle = len(records) // 2
+        if not middle:
+            return False
+        self._batches[0] = records[middle:]
+        self._batches.appendleft(records[:middle])
+        self._buffers = ()
+        return True
 
 
 def _append_once(
@@ -182,9 +233,6 @@ def _read_result(
     """Apply the result of a partition's batch; return its error, None if there is none."""
     result = answer.partition_responses.get((one.partition.topic, one.partition.partition))
     code = ErrorCode.NETWORK_EXCEPTION if result is None else ErrorCode(result.error_code)
-    if code is ErrorCode.NONE:
-        one.on_acknowledged()
-        return None
-    if code is ErrorCode.INVALID_TIMESTAMP and one.drop_timestamps():
+    if one.accept_code(code):
         return None
     return error_for_code(router.cluster, "Produce", code, str(one.partition))

@@ -42,11 +42,15 @@ WORKER = {
 }
 
 
-def _job(connector: dict[str, str] | None = None, worker: dict[str, str] | None = None) -> CopyJob:
+def _job(
+    connector: dict[str, str] | None = None,
+    worker: dict[str, str] | None = None,
+    assigned: tuple[str, ...] = ("orders-0,orders-2", "orders-1,pay.me-0"),
+) -> CopyJob:
     config = {**CONNECTOR, **(connector or {})}
     tasks = tuple(
         {**config, "task.assigned.partitions": text, "task.index": str(number)}
-        for number, text in enumerate(("orders-0,orders-2", "orders-1,pay.me-0"))
+        for number, text in enumerate(assigned)
     )
     plan = plan_of_all_tasks(config, tasks, "mm2-msc")
     return build_job(plan, WorkerClientConfig(properties={**WORKER, **(worker or {})}))
@@ -221,6 +225,13 @@ def test_tasks_get_the_name_before_a_route() -> None:
     assert not job.settings.transforms, "no record need be opened"
     assert job.remote_topics == {"orders": "orders-copy", "pay.me": "A.pay.me"}
     assert job.policy_topics == {"orders": "A.orders"}
+
+
+def test_heartbeats_are_not_transformed() -> None:
+    job = _job(dict(DROP_MARKED), assigned=("orders-0,heartbeats-0", "Z.heartbeats-0,pay.me-0"))
+    assert job.untransformed_topics == ("Z.heartbeats", "heartbeats")
+    assert job.chain_of("orders") == job.settings.chain
+    assert job.chain_of("heartbeats") == job.chain_of("Z.heartbeats") == ""
 
 
 def test_a_fault_of_the_transforms_is_an_error_of_the_job() -> None:

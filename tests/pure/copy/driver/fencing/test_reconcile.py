@@ -55,6 +55,7 @@ class InMemoryLog:
         sequence: int = -1,
         is_control: bool = False,
         is_odd_marked: bool = False,
+        value: bytes = b"%d",
         skip: int = 0,
     ) -> None:
         """Append one batch, after `skip` offsets without records.
@@ -65,12 +66,12 @@ class InMemoryLog:
         records = [
             Record(
                 self.end + n,
-                1000 + value,
+                1000 + number,
                 b"k",
-                b"%d" % value,
-                ((b"drop", None),) if is_odd_marked and value % 2 else (),
+                value % number,
+                ((b"drop", None),) if is_odd_marked and number % 2 else (),
             )
-            for n, value in enumerate(values)
+            for n, number in enumerate(values)
         ]
         plain = memoryview(build_batch(records))
         producer = BatchProducer(producer_id=producer_id, epoch=1 if producer_id >= 0 else -1)
@@ -285,6 +286,13 @@ def test_without_a_producer_id_a_batch_that_cannot_be_read_ends_the_comparison()
         made.find()
 
 
+CAST_VALUES = {
+    "transforms": "cast",
+    "transforms.cast.type": "org.apache.kafka.connect.transforms.Cast$Value",
+    "transforms.cast.spec": "int64",
+    "sparkmirror.transform.value.format": "json",
+}
+"""Leaves values that are whole numbers as they are. Other texts fail."""
 DROPPING = ConverterFactory.for_settings(CopySettings(transforms=DROP_MARKED))
 """Drops the records with odd values of `marked_logs`."""
 
@@ -354,6 +362,24 @@ def test_what_was_appended_before_the_connector_had_transformations_is_found() -
     both.own(range(10, 13))
     found = both.find()
     assert (found.position, found.method) == (13, ReconcileMethod.JUMP)
+
+
+@pytest.mark.parametrize("appended", [[10, 11], [10, 11, 13, 14]])
+def test_what_an_owner_that_tolerated_errors_appended_is_found_by_one_that_does_not(
+    appended: list[int],
+) -> None:
+    """The third of five records fails."""
+    settings = CopySettings(transforms=CAST_VALUES)
+    both = Logs()
+    both.converters = ConverterFactory.for_reconcile(settings)
+    both.lease = replace(both.lease, chain=settings.chain)
+    both.source.append(range(10))
+    both.source.append([10, 11], value=b"%d")
+    both.source.append([12], value=b"number %d")
+    both.source.append([13, 14], value=b"%d")
+    both.own(appended)
+    found = both.find()
+    assert (found.position, found.appended) == (appended[-1] + 1, len(appended))
 
 
 def test_transformed_records_are_compared_without_a_producer_id() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sparkmirror.copy.driver.cluster_queries import LogRange
-from sparkmirror.copy.driver.resume.data_loss import LossKind, find_loss
+from sparkmirror.copy.driver.resume.data_loss import LossKind, find_loss, renamed_from
 from sparkmirror.copy.job import DataLossPolicy
 from sparkmirror.copy.ledger import LedgerEntry, decode_entry, encode_entry, entry_for_lease
 from tests.support.copy.pending_batches import make_lease
@@ -17,6 +17,30 @@ def stored_entry(source_id: str = "s", target_id: str = "t") -> LedgerEntry:
     entry = decode_entry(value)
     assert entry
     return entry
+
+
+@pytest.mark.parametrize(
+    ("stored", "stored_id", "remote", "now_id", "former"),
+    [
+        pytest.param("", "t", "A.x", "t", "", id="unchanged"),
+        pytest.param("", "t", "A.x", "new", "", id="created-again"),
+        pytest.param("", "t", "A-x", "new", "A.x", id="other-separator"),
+        pytest.param("", "t", "x", "t", "", id="entry-of-an-earlier-version-without-a-name"),
+        pytest.param("x", "t", "A.x", "new", "x", id="to-the-default-name"),
+        pytest.param("old-x", "t", "new-x", "new", "old-x", id="other-route"),
+        pytest.param("old-x", "t", "old-x", "new", "", id="routed-and-created-again"),
+        pytest.param("", "", "x", "", "", id="no-ids-earlier-version"),
+        pytest.param("A.x", "", "x", "", "A.x", id="no-ids-other-policy"),
+        pytest.param("x", "", "x", "t", "", id="ids-after-an-upgrade-of-the-brokers"),
+    ],
+)
+def test_another_name_of_the_remote_topic_is_known_by_name_and_topic_id(
+    stored: str, stored_id: str, remote: str, now_id: str, former: str
+) -> None:
+    value = encode_entry(entry_for_lease(make_lease(), is_open=False))
+    entry = decode_entry(value | {"target_id": stored_id} | ({"remote": stored} if stored else {}))
+    assert entry
+    assert renamed_from(entry, remote, "A.x", now_id) == former
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from itertools import count
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
+from sparkmirror.copy.task.transform.transforming_converter import TransformingConverter
 from sparkmirror.mirror.offsets.run_map import RunMap
 from sparkmirror.wire.batch.compression import CompressionType
 from sparkmirror.wire.batch.forward_or_reopen import LaneReason
@@ -101,6 +103,31 @@ def test_responses_may_end_anywhere_and_unsent_batches_may_be_dropped(
     assert without_offsets(sent) == without_offsets(wanted)
 
 
+@given(st.integers(0, 1 << 30), st.sampled_from(list(CHAINS)), st.integers(0, 4))
+def test_a_conversion_stops_at_its_deadline_and_goes_on_from_there(
+    seed: int, chain: str, batches_in_time: int
+) -> None:
+    log = random_log(random.Random(seed), FIRST, VALUES[chain])
+    wanted = transformed_records(CHAINS[chain], [r for one in log for r in one.records])
+    queue, converter = PartitionQueue(make_lease(FIRST, 50)), converter_of(CHAINS[chain])
+    assert isinstance(converter, TransformingConverter)
+    sent: list[Record] = []
+    responses = 0
+    while queue.next_fetch_offset < log[-1].next_offset:
+        before = queue.next_fetch_offset
+        converter.monotonic = count(1).__next__
+        assert convert(queue, converter, log, deadline=batches_in_time) is None
+        assert queue.next_fetch_offset > before, "each call makes progress"
+        is_at_end = queue.next_fetch_offset == log[-1].next_offset
+        assert is_at_end is (converter.unread_bytes == 0)
+        sent += send_all(queue, TargetLimits())[0]
+        responses += 1
+    assert without_offsets(sent) == without_offsets(wanted)
+    assert converter.filtered == sum(len(one.records) for one in log) - len(wanted)
+    if batches_in_time <= 1:
+        assert responses == len(log)
+
+
 def priced(offset: int, value: bytes = b'{"price":1}') -> Record:
     return Record(offset, 1, None, value)
 
@@ -190,6 +217,32 @@ def test_a_record_that_is_too_large_afterwards_stops_the_conversion() -> None:
     assert uncopyable
     assert uncopyable.offset == queue.next_fetch_offset == 101
     assert "max.message.bytes" in uncopyable.reason
+
+
+@pytest.mark.parametrize("is_in_two_batches", [False, True])
+@pytest.mark.parametrize("uses_header_lane", [False, True])
+def test_dropped_records_behind_one_that_is_too_large_count_when_the_position_passes_them(
+    is_in_two_batches: bool, uses_header_lane: bool
+) -> None:
+    def dropped(offset: int) -> Record:
+        return Record(offset, 1, None, b"", ((b"drop", b""),))
+
+    records = [dropped(100), priced(101), dropped(102), priced(103, b"x" * 2000), dropped(104)]
+    log = [stored(records[:4]), stored(records[4:])] if is_in_two_batches else [stored(records)]
+    queue = PartitionQueue(make_lease(FIRST, 50))
+    small, large = (
+        converter_of(
+            DROP_MARKED, TargetLimits(max_message_bytes=size), uses_header_lane=uses_header_lane
+        )
+        for size in (1000, 9000)
+    )
+    for _ in range(3):
+        uncopyable = convert(queue, small, log)
+        assert uncopyable
+        assert uncopyable.offset == 103
+    assert small.filtered == 1, "the position is behind the first record only"
+    assert convert(queue, large, log) is None
+    assert small.filtered + large.filtered == 3
 
 
 def test_a_damaged_batch_stops_the_conversion_behind_what_was_collected() -> None:

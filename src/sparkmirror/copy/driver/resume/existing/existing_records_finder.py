@@ -56,16 +56,22 @@ class ExistingRecordsFinder:
 
         After an error, decide again later.
         """
-        if not needs_search(job.on_existing, has_transforms=bool(job.settings.transforms)):
-            return {
-                source: decide_without_search(partition, job.on_existing)
-                for source, partition in partitions.items()
-            }
-        found = _SearchRounds(self.clusters, job, partitions).run() if partitions else {}
-        return {
-            source: result if isinstance(result, str) else decide_found(partitions[source], result)
-            for source, result in found.items()
+        to_search = {
+            source: partition
+            for source, partition in partitions.items()
+            if needs_search(job.on_existing, has_transforms=bool(job.chain_of(source.topic)))
         }
+        found = _SearchRounds(self.clusters, job, to_search).run() if to_search else {}
+        decisions: dict[TopicPartition, ExistingDecision | str] = {
+            source: decide_without_search(partition, job.on_existing)
+            for source, partition in partitions.items()
+            if source not in to_search
+        }
+        for source, result in found.items():
+            decisions[source] = (
+                result if isinstance(result, str) else decide_found(partitions[source], result)
+            )
+        return decisions
 
 
 @dataclass(slots=True)

@@ -1,0 +1,142 @@
+"""Writes records to topics with an idempotent producer. Runs in Spark's executors.
+
+A retry of a request appends no record twice. A Spark task that runs again does: it has a producer
+of its own, so that delivery is at-least-once. Records for one partition keep their order. Blocks;
+belongs to the thread of its router.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sparkmirror.cluster.describe_topics import await_new_topic, describe_topic
+from sparkmirror.cluster.topic_auto_creation_request import request_auto_creation
+from sparkmirror.errors import RequestError, RequestRefused, TopicMissing
+from sparkmirror.mirror.connect_topics.partitioner import partition_for
+from sparkmirror.model import TopicPartition
+from sparkmirror.wire.batch.compression import CompressionType
+from sparkmirror.wire.batch.records import Record
+from sparkmirror.wire.net.leader_calls import NEW_TOPIC_WAIT_S
+from sparkmirror.wire.net.routing import Router
+from sparkmirror.wire.protocol.error_codes import ErrorCode
+from sparkmirror.wire.protocol.producer_ids import init_producer_id
+from sparkmirror.wire.protocol.synchronous.idempotent_producer import IdempotentProducer
+from sparkmirror.wire.protocol.synchronous.multi_partition_produce import append_to_partitions
+
+READY_BYTES = 4 << 20
+"""Complete batches are sent when there are so many bytes of them."""
+BUFFERED_BYTES = 32 << 20
+"""All batches are sent when there are so many bytes, complete or not."""
+_RECORD_OVERHEAD_BYTES = 20
+_ADVICE = {
+    ErrorCode.MESSAGE_TOO_LARGE: "a record is larger than max.message.bytes of the topic: raise it",
+    ErrorCode.RECORD_LIST_TOO_LARGE: "a record is larger than a segment of the topic",
+    ErrorCode.INVALID_TIMESTAMP: "a timestamp lies outside of message.timestamp.before.max.ms or"
+    " message.timestamp.after.max.ms of the topic: raise them, or write other timestamps",
+    ErrorCode.INVALID_RECORD: "the topic is compacted, for example, and a record has no key",
+}
+
+
+class RecordProducer:
+    """Collects records to batches and sends them. Raises ClusterError and RequestError."""
+
+    def __init__(
+        self, router: Router, *, codec: CompressionType, batch_size: int, timeout_s: float
+    ) -> None:
+        """Get a producer id from the cluster."""
+        identity = init_producer_id(router, timeout_s=timeout_s)
+        self._router = router
+        self._producer = IdempotentProducer(identity, codec)
+        self._batch_size = batch_size
+        self._timeout_s = timeout_s
+        self._partition_counts: dict[str, int] = {}
+        self._first_partition = identity.producer_id
+        self._next_partitions: dict[str, int] = {}
+        self._open: dict[TopicPartition, list[Record]] = {}
+        self._open_bytes: dict[TopicPartition, int] = {}
+        self._ready: dict[TopicPartition, list[Sequence[Record]]] = {}
+        self._ready_bytes = self._buffered_bytes = 0
+
+    def send(self, topic: str, partition: int | None, record: Record) -> None:
+        """Add a record; send batches if there are many.
+
+        Without a partition, the key decides as in Java's producer. Without a key too, partitions
+        take turns, a batch each.
+        """
+        count = self._partition_count(topic)
+        if partition is None:
+            partition = self._choose_partition(topic, record.key, count)
+        elif not 0 <= partition < count:
+            raise RequestError(
+                f"a row has partition {partition}, but topic {topic} has {count} partitions; write"
+                " another number, or null to let the key decide"
+            )
+        self._add(TopicPartition(topic, partition), record)
+        if self._buffered_bytes >= BUFFERED_BYTES:
+            self.flush()
+        elif self._ready_bytes >= READY_BYTES:
+            self._send_ready()
+
+    def flush(self) -> None:
+        """Send all records. Returns when the brokers have them."""
+        for partition in list(self._open):
+            self._close(partition)
+        self._send_ready()
+
+    def _add(self, partition: TopicPartition, record: Record) -> None:
+        size = record_bytes(record)
+        if self._open_bytes.get(partition, 0) + size > self._batch_size:
+            self._close(partition)
+        self._open.setdefault(partition, []).append(record)
+        self._open_bytes[partition] = self._open_bytes.get(partition, 0) + size
+        self._buffered_bytes += size
+
+    def _close(self, partition: TopicPartition) -> None:
+        """Make the open batch of a partition ready, if it has one."""
+        records = self._open.pop(partition, None)
+        if records:
+            self._ready.setdefault(partition, []).append(records)
+            self._ready_bytes += self._open_bytes.pop(partition)
+
+    def _send_ready(self) -> None:
+        ready, self._ready = self._ready, {}
+        self._buffered_bytes -= self._ready_bytes
+        self._ready_bytes = 0
+        try:
+            append_to_partitions(
+                self._router, ready, producer=self._producer, timeout_s=self._timeout_s
+            )
+        except RequestRefused as error:
+            advice = _ADVICE.get(ErrorCode(error.code))
+            if advice is None:
+                raise
+            raise RequestError(f"{error}; {advice}") from error
+
+    def _choose_partition(self, topic: str, key: bytes | None, count: int) -> int:
+        if key is not None:
+            return partition_for(key, count)
+        number = self._next_partitions.setdefault(topic, self._first_partition) % count
+        if self._open_bytes.get(TopicPartition(topic, number), 0) >= self._batch_size // 2:
+            number = (number + 1) % count
+        self._next_partitions[topic] = number
+        return number
+
+    def _partition_count(self, topic: str) -> int:
+        """Return the number of partitions; let brokers create a missing topic if they do so."""
+        if topic not in self._partition_counts:
+            try:
+                found = describe_topic(self._router, topic, timeout_s=self._timeout_s)
+            except TopicMissing:
+                created = request_auto_creation(self._router, [topic], timeout_s=self._timeout_s)
+                found = await_new_topic(
+                    lambda: describe_topic(self._router, topic, timeout_s=self._timeout_s),
+                    NEW_TOPIC_WAIT_S if created else 0.0,
+                )
+            self._partition_counts[topic] = len(found.partitions)
+        return self._partition_counts[topic]
+
+
+def record_bytes(record: Record) -> int:
+    """Return about how many bytes a record takes in a batch."""
+    size = _RECORD_OVERHEAD_BYTES + len(record.key or b"") + len(record.value or b"")
+    return size + sum(len(name) + len(value or b"") + 4 for name, value in record.headers)
