@@ -140,6 +140,8 @@ def read_records(
     body = decompress_records(header, batch, limit)
     try:
         return [_read_record(header, body, slot) for slot in scan_records(header, body)]
+    except IndexError:
+        raise corrupt_batch(header, "ends in the middle of a record") from None
     except ValueError as error:
         raise corrupt_batch(header, f"holds {error}") from error
 
@@ -172,6 +174,12 @@ def _read_record(header: BatchHeader, body: bytes, slot: RecordSlot) -> Record:
 
 
 def _read_bytes(body: bytes, at: int) -> tuple[bytes | None, int]:
+    length = body[at]
+    if length < 0x80:  # of one byte, as most are
+        if length & 1:
+            return None, at + 1
+        end = at + 1 + (length >> 1)
+        return body[at + 1 : end], end
     length, at = varint.decode(body, at)
     if length < 0:
         return None, at

@@ -205,7 +205,7 @@ def test_records_that_contradict_their_batch_are_refused(
         (b"\x0e\0\0\0\1\1\0\0", "do not fill it"),
         (b"\x0c\0\0\0\1\2\0", "does not end"),
         (b"\x10\0\0\0\1\1\2\1\1", "without a name"),
-        (b"\x0e\0\0\0\1\1\2\0", "does not end"),
+        (b"\x0e\0\0\0\1\1\2\0", "ends in the middle"),
     ],
     ids=["negative-headers", "left-over", "long-value", "nameless-header", "cut-header"],
 )
