@@ -32,7 +32,9 @@ def main() -> None:
         due = begun + number / per_second
         while (left := due - time.monotonic()) > 0:
             time.sleep(left)
-        headers = [header for share in shares for header in headers_of(number, share)]
+        headers: list[tuple[str, str | bytes | None]] = [
+            (name.decode(), value) for share in shares for name, value in headers_of(number, share)
+        ]
         producer.produce(
             topic,
             SENT_AT.pack(time.time_ns()) + _PADDING,
