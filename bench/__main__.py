@@ -18,7 +18,9 @@ from bench.result_files import ResultFile, read_results
 from bench.scale import FULL, QUICK
 from bench.systems import System
 from bench.throughput import WORKLOADS
+from bench.transforms import WORKLOAD_NAMES
 
+KNOWN_WORKLOADS = (*(one.name for one in WORKLOADS), *WORKLOAD_NAMES)
 MICROBENCHMARKS = ("batches", "record_ages", "run_maps", "transforms", "wire")
 INTERRUPTED = 130
 _FILES = click.argument(
@@ -41,7 +43,7 @@ def _names(text: str, known: Sequence[str]) -> list[str]:
     "--workloads",
     default="",
     metavar="NAME,...",
-    help=f"For throughput, some of {', '.join(one.name for one in WORKLOADS)}.",
+    help=f"For throughput and transforms, some of {', '.join(KNOWN_WORKLOADS)}.",
 )
 @click.option("--who", default="", metavar="NAME,...", help=f"Some of {', '.join(System)}.")
 @click.option("--rounds", type=click.IntRange(min=1), help="Another number of rounds.")
@@ -56,7 +58,7 @@ def main(ctx: click.Context, /, quick: bool, rounds: int | None, name: str, **ch
     plan = BenchmarkPlan(
         parts=_names(chosen["only"], list(PARTS)) or list(PARTS),
         scale=scale,
-        workloads=frozenset(_names(chosen["workloads"], [one.name for one in WORKLOADS])),
+        workloads=frozenset(_names(chosen["workloads"], KNOWN_WORKLOADS)),
         systems=frozenset(map(System, _names(chosen["who"], list(System)) or System)),
     )
     result_file = ResultFile.new(name or ("quick" if quick else "full"), scale)

@@ -17,6 +17,7 @@ from bench import (
     memory,
     throughput,
     tls,
+    transforms,
     wan,
     worker_group,
 )
@@ -48,6 +49,7 @@ PARTS = {
     latency.NAME: Part(expected_s=latency.expected_s, run=latency.run),
     idle.NAME: Part(expected_s=idle.expected_s, run=idle.run),
     tls.NAME: Part(expected_s=tls.expected_s, run=tls.run),
+    transforms.NAME: Part(expected_s=transforms.expected_s, run=transforms.run),
     wan.NAME: Part(expected_s=wan.expected_s, run=wan.run),
     connectors.NAME: Part(expected_s=connectors.expected_s, run=connectors.run),
     worker_group.NAME: Part(expected_s=worker_group.expected_s, run=worker_group.run),
@@ -70,7 +72,7 @@ class BenchmarkPlan:
         total_s = sum(PARTS[name].expected_s(self.scale) for name in self.parts)
         if not self.workloads or throughput.NAME not in self.parts:
             return total_s
-        skipped = len(throughput.WORKLOADS) - len(self.workloads)
+        skipped = sum(one.name not in self.workloads for one in throughput.WORKLOADS)
         return total_s - skipped * throughput.workload_s(self.scale)
 
 

@@ -18,6 +18,7 @@ from bench.flow import Flow
 from bench.system_process import SystemProcess
 from bench.systems import ROOT, System
 from bench.topics import create_topic, fill_topic
+from bench.transform_chain import TransformChain
 from bench.workloads import Workload
 from sparkmirror.cluster.admin import Admin
 from sparkmirror.lab.cluster.cluster import Cluster
@@ -63,7 +64,13 @@ class BenchClusters:
         fill_topic(self.target.access(), workload.name, workload, partitions)
         self._delete_target_topics()
 
-    def flow(self, topics: Sequence[str], partitions: int, codec: str = "none") -> Flow:
+    def flow(
+        self,
+        topics: Sequence[str],
+        partitions: int,
+        codec: str = "none",
+        chain: TransformChain | None = None,
+    ) -> Flow:
         """Return a flow with an alias that no other run has."""
         return Flow(
             source=self.source_bootstrap,
@@ -72,6 +79,7 @@ class BenchClusters:
             partitions=partitions,
             alias=f"run{next(self._run_numbers)}",
             codec=codec,
+            chain=chain,
             source_client=self._security(self.source),
             target_client=self._security(self.target),
         )
@@ -86,7 +94,8 @@ class BenchClusters:
     @contextmanager
     def running_system(self, system: System, flow: Flow) -> Iterator[SystemProcess]:
         """Start a system. After the block, kill it and delete its topics on the target."""
-        if system is System.PLAIN_LOOP:  # it does not create topics
+        is_routed = flow.chain is not None and flow.chain.topic_suffix
+        if system is System.PLAIN_LOOP or is_routed:  # neither the loop nor Java creates them
             for topic in flow.topics:
                 create_topic(self.target.access(), flow.remote_topic(topic), flow.partitions)
         process = SystemProcess(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from bench.transform_chain import TransformChain
 from sparkmirror.model import TopicPartition
 
 
@@ -24,10 +25,12 @@ class Flow:
     source_client: Mapping[str, str] = field(default_factory=dict)
     """The security settings of clients of the source."""
     target_client: Mapping[str, str] = field(default_factory=dict)
+    chain: TransformChain | None = None
+    """The transforms of the flow; None for a flow that cannot have any."""
 
     def remote_topic(self, topic: str) -> str:
         """Return the topic's name on the target."""
-        return f"{self.alias}.{topic}"
+        return f"{self.alias}.{topic}{self.chain.topic_suffix if self.chain else ''}"
 
     @property
     def remote_partitions(self) -> list[TopicPartition]:

@@ -16,11 +16,13 @@ from bench.bench_run import BenchRun
 from bench.clusters import BenchClusters, running_clusters
 from bench.end_offsets import EndOffsets, wait_for_records
 from bench.latency_consumer import Arrival, read_arrivals
+from bench.record_headers import is_kept
 from bench.run_statistics import percentile
 from bench.scale import Scale
 from bench.session import BenchSession
 from bench.system_process import SystemProcess
 from bench.systems import System
+from bench.transform_chain import TransformChain
 from bench.workloads import Workload
 from sparkmirror.errors import LabError
 
@@ -45,7 +47,7 @@ LAST_RECORD_S = 2.0
 
 def expected_s(scale: Scale) -> float:
     """Return the expected duration of this part."""
-    return _OPEN_S + sum(_run_s(system, scale) for system in SYSTEMS)
+    return _OPEN_S + sum(run_s(_window_s(system, scale)) for system in SYSTEMS)
 
 
 def run(session: BenchSession) -> None:
@@ -55,9 +57,9 @@ def run(session: BenchSession) -> None:
             template = BenchRun(bench=NAME, workload=WORKLOAD, who=system, round=1)
 
             def measure(template: BenchRun = template) -> BenchRun:
-                return _measure(template, clusters, _window_s(template.who, session.scale))
+                return measure_latency(template, clusters, _window_s(template.who, session.scale))
 
-            session.measure(template, measure, _run_s(system, session.scale))
+            session.measure(template, measure, run_s(_window_s(system, session.scale)))
 
 
 def summary(arrivals: Sequence[Arrival], sent: int) -> dict[str, float]:
@@ -87,8 +89,19 @@ def max_latency_by_second(
     return tuple((float(second), round(latency, 2)) for second, latency in sorted(highest.items()))
 
 
-def _measure(template: BenchRun, clusters: BenchClusters, window_s: float) -> BenchRun:
-    flow = clusters.flow([f"steady-{template.who}"], PARTITIONS)
+def measure_latency(
+    template: BenchRun,
+    clusters: BenchClusters,
+    window_s: float,
+    *,
+    chain: TransformChain | None = None,
+    header_share: int | None = None,
+) -> BenchRun:
+    """Start a system, measure its latency and stop it. Blocks.
+
+    With a `header_share` records have the headers of `bench.record_headers`.
+    """
+    flow = clusters.flow([f"steady-{template.who}"], PARTITIONS, chain=chain)
     topic = flow.topics[0]
     clusters.fill_source_topic(topic, FIRST_RECORDS, PARTITIONS)
     try:
@@ -104,14 +117,26 @@ def _measure(template: BenchRun, clusters: BenchClusters, window_s: float) -> Be
                 PARTITIONS,
                 PER_SECOND,
                 seconds,
+                *(() if header_share is None else (header_share,)),
             ):
-                return _observe(template, clusters, process, window_s)
+                return _observe(template, clusters, process, window_s, kept_share(header_share))
     finally:
         clusters.delete_source_topics([topic])
 
 
+def kept_share(header_share: int | None) -> float:
+    """Return the share of sent records that Filter does not leave out."""
+    if header_share is None:
+        return 1.0
+    return sum(is_kept(number, header_share) for number in range(100)) / 100
+
+
 def _observe(
-    template: BenchRun, clusters: BenchClusters, process: SystemProcess, window_s: float
+    template: BenchRun,
+    clusters: BenchClusters,
+    process: SystemProcess,
+    window_s: float,
+    kept: float,
 ) -> BenchRun:
     """Consume the copied records; return the figures of those that were sent in the window."""
     file = clusters.directory / f"arrivals-{process.flow.alias}"
@@ -125,7 +150,7 @@ def _observe(
         ended_ns, cpu_s = time.time_ns(), process.tree.cpu_s() - cpu_s
         time.sleep(LAST_RECORD_S)
     counted = [arrival for arrival in read_arrivals(file) if begun_ns <= arrival.sent_ns < ended_ns]
-    sent = round((ended_ns - begun_ns) / _NS * PER_SECOND)
+    sent = round((ended_ns - begun_ns) / _NS * PER_SECOND * kept)
     figures = summary(counted, sent) | {"cpu_share": cpu_s / window_s, "window_s": window_s}
     return replace(template, figures=figures, curve=max_latency_by_second(counted, begun_ns))
 
@@ -141,5 +166,6 @@ def _window_s(system: System, scale: Scale) -> float:
     return min(scale.latency_s, PLAIN_LOOP_S) if system is System.PLAIN_LOOP else scale.latency_s
 
 
-def _run_s(system: System, scale: Scale) -> float:
-    return _OVERHEAD_S + WARM_UP_S + _window_s(system, scale)
+def run_s(window_s: float) -> float:
+    """Return the expected duration of one run with a window."""
+    return _OVERHEAD_S + WARM_UP_S + window_s

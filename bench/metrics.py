@@ -45,13 +45,22 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OwnBaseline:
+    """Another figure of sparkmirror itself, where no other system has one. Nothing is required."""
+
+    title: str
+    workload: str
+    """The workload that has the figure, in the same part of the benchmark."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
     """One line of the report: a figure of every system, and the requirement for sparkmirror."""
 
     title: str
     key: MetricKey
     unit: str
-    requirement: Requirement | Limit
+    requirement: Requirement | Limit | OwnBaseline
     scale: float = 1.0
     """The divisor that converts a value to the unit."""
 
@@ -123,6 +132,35 @@ def _connectors(title: str, name: str, unit: str, scale: float) -> Metric:
     )
 
 
+def _transforms(title: str, workload: str) -> tuple[Metric, Metric]:
+    """Return the metrics of RegexRouter, DropHeaders and Filter for a workload."""
+    return (
+        Metric(
+            title=f"transforms: {title}",
+            key=MetricKey("transforms", workload, "records_per_s"),
+            unit="k rec/s",
+            scale=1000,
+            requirement=Requirement(limit=2, at_least=True),
+        ),
+        Metric(
+            title=f"processor, transforms: {title}",
+            key=MetricKey("transforms", workload, "cpu_us_per_record"),
+            unit="µs",
+            requirement=Requirement(limit=1 / 2, at_least=False),
+        ),
+    )
+
+
+def _masked(title: str, name: str, unit: str, scale: float) -> Metric:
+    return Metric(
+        title=title,
+        key=MetricKey("transforms", "json-masked", name),
+        unit=unit,
+        scale=scale,
+        requirement=OwnBaseline(title="without", workload="json-plain"),
+    )
+
+
 def _within(title: str, key: MetricKey, unit: str, limit: float, scale: float = 1.0) -> Metric:
     return Metric(title=title, key=key, unit=unit, scale=scale, requirement=Limit(value=limit))
 
@@ -173,6 +211,17 @@ METRICS = (
     _tls("100 B", "100b-128k", 5),
     _tls_cpu("1 KB", "1k-128k"),
     _tls_cpu("100 B", "100b-128k"),
+    *_transforms("1 KB, 128 KB, 10 % of headers", "headers-10-128k"),
+    *_transforms("1 KB, 128 KB, all headers", "headers-100-128k"),
+    *_transforms("1 KB, 16 KB, 10 % of headers", "headers-10-16k"),
+    Metric(
+        title="latency at 1,000 rec/s, transforms: p50",
+        key=MetricKey("transforms", "latency", "p50_ms"),
+        unit="ms",
+        requirement=Requirement(limit=1.5, at_least=False, baseline=System.MM2_DEFAULT),
+    ),
+    _masked("MaskField, JSON of 1 KB", "records_per_s", "k rec/s", 1000),
+    _masked("processor, MaskField, JSON of 1 KB", "cpu_us_per_record", "µs", 1.0),
     _wan(30, System.MM2_DEFAULT),
     _wan(1.2, System.MM2_TUNED),
     _connectors("Connect worker, 1 idle connector: memory", "memory_bytes_1", "MB", 1e6),

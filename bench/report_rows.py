@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from bench.bench_run import BenchRun
-from bench.metrics import METRICS, Limit, Metric, Requirement
-from bench.run_statistics import Spread, ratio_of, spread_of
+from bench.metrics import METRICS, Limit, Metric, OwnBaseline, Requirement
+from bench.run_statistics import Spread, ratio_of, ratio_of_figures, spread_of
 from bench.systems import System
 
 SYSTEM_TITLES = {
@@ -63,13 +63,16 @@ def format_spread(spread: Spread | None, scale: float = 1.0) -> str:
 
 
 def _row(runs: Sequence[BenchRun], metric: Metric) -> Row:
-    row = _row_of_limit if isinstance(metric.requirement, Limit) else _row_of_ratio
-    return row(runs, metric)
+    match metric.requirement:
+        case Requirement() as requirement:
+            return _row_of_ratio(runs, metric, requirement)
+        case Limit() as limit:
+            return _row_of_limit(runs, metric, limit)
+        case OwnBaseline() as baseline:
+            return _row_of_own_baseline(runs, metric, baseline)
 
 
-def _row_of_ratio(runs: Sequence[BenchRun], metric: Metric) -> Row:
-    requirement = metric.requirement
-    assert isinstance(requirement, Requirement)
+def _row_of_ratio(runs: Sequence[BenchRun], metric: Metric, requirement: Requirement) -> Row:
     baseline = SYSTEM_TITLES[requirement.baseline]
     ratio = ratio_of(runs, metric.key, System.SPARKMIRROR, requirement.baseline)
     plain = ratio_of(runs, metric.key, System.SPARKMIRROR, System.PLAIN_LOOP)
@@ -84,9 +87,7 @@ def _row_of_ratio(runs: Sequence[BenchRun], metric: Metric) -> Row:
     )
 
 
-def _row_of_limit(runs: Sequence[BenchRun], metric: Metric) -> Row:
-    limit = metric.requirement
-    assert isinstance(limit, Limit)
+def _row_of_limit(runs: Sequence[BenchRun], metric: Metric, limit: Limit) -> Row:
     ours = spread_of(runs, metric.key, System.SPARKMIRROR)
     return Row(
         title=f"{metric.title} [{metric.unit}]",
@@ -94,6 +95,21 @@ def _row_of_limit(runs: Sequence[BenchRun], metric: Metric) -> Row:
         ratio="–",
         requirement=f"{limit.text()} {metric.unit}",
         verdict=_verdict(ours and ours.divided_by(metric.scale), limit),
+        versus_plain_loop=Verdict.UNKNOWN,
+    )
+
+
+def _row_of_own_baseline(runs: Sequence[BenchRun], metric: Metric, baseline: OwnBaseline) -> Row:
+    """Return a row whose ratio compares two figures of sparkmirror."""
+    other = metric.key._replace(workload=baseline.workload)
+    ratio = ratio_of_figures(runs, metric.key, other, System.SPARKMIRROR)
+    beside = format_spread(spread_of(runs, other, System.SPARKMIRROR), metric.scale)
+    return Row(
+        title=f"{metric.title} [{metric.unit}]",
+        values=_values(runs, metric),
+        ratio=format_spread(ratio) + ("x" if ratio else ""),
+        requirement=f"{baseline.title}: {beside}",
+        verdict=Verdict.UNKNOWN,
         versus_plain_loop=Verdict.UNKNOWN,
     )
 

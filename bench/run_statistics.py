@@ -67,6 +67,14 @@ def ratio_of(
     return Spread.of([values[n] / baselines[n] for n in values if baselines.get(n)])
 
 
+def ratio_of_figures(
+    runs: Sequence[BenchRun], figure: MetricKey, baseline: MetricKey, system: System
+) -> Spread | None:
+    """Return the spread of the ratios of two figures of a system, by round."""
+    values, baselines = (values_by_round(runs, key, system) for key in (figure, baseline))
+    return Spread.of([values[n] / baselines[n] for n in values if baselines.get(n)])
+
+
 def percentile(ordered: Sequence[float], percent: float) -> float:
     """Return the given percentile of values in ascending order."""
     assert ordered

@@ -68,6 +68,7 @@ def start_command(system: System, flow: Flow, directory: Path) -> Command:
 def mirror_maker_properties(flow: Flow, *, tuned: bool) -> dict[str, str]:
     """Return the mm2.properties of one flow that only copies records."""
     arrow = f"{flow.alias}->{TARGET}"
+    transforms = flow.chain.properties if flow.chain else {}
     properties = {
         "clusters": f"{flow.alias}, {TARGET}",
         f"{flow.alias}.bootstrap.servers": flow.source,
@@ -84,6 +85,7 @@ def mirror_maker_properties(flow: Flow, *, tuned: bool) -> dict[str, str]:
         # The other systems only copy records, so Java must not do more.
         "emit.heartbeats.enabled": "false",
         "emit.checkpoints.enabled": "false",
+        **{f"{arrow}.{key}": value for key, value in transforms.items()},
     }
     if not tuned:
         return properties
@@ -115,6 +117,14 @@ def _mirror_maker_tuned(flow: Flow, directory: Path) -> Command:
 
 
 def _sparkmirror(flow: Flow, directory: Path) -> Command:
+    """Return `sparkmirror copy`, or `sparkmirror run` for a flow that may have transforms."""
+    environ = {**os.environ, "XDG_STATE_HOME": str(directory)}
+    if flow.chain is not None:
+        file = write_properties(
+            directory / "mm2.properties", mirror_maker_properties(flow, tuned=False)
+        )
+        argv = [sys.executable, "-m", "sparkmirror", "run", str(file), "--clusters", TARGET]
+        return Command(argv=argv, environ=environ)
     source = write_properties(directory / "source.properties", flow.source_client)
     target = write_properties(directory / "target.properties", flow.target_client)
     return Command(
@@ -127,7 +137,7 @@ def _sparkmirror(flow: Flow, directory: Path) -> Command:
             "--yes",
         ],
         stop_signal=signal.SIGINT,
-        environ={**os.environ, "XDG_STATE_HOME": str(directory)},
+        environ=environ,
     )
 
 

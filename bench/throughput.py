@@ -20,11 +20,15 @@ from bench.session import BenchSession, rotated_systems
 from bench.system_process import SystemProcess
 from bench.systems import System
 from bench.workloads import Workload
+from sparkmirror.errors import LabError
 from sparkmirror.wire.batch.compression import CompressionType
 
 NAME = "throughput"
 PARTITIONS = 4
 FIRST_RECORD_S = 120.0
+ALL_RECORDS_S = 60.0
+FURTHER_RECORDS_S = 1.0
+"""Records that a transform should have left out arrive within this time."""
 POLL_INTERVAL_S = 0.05
 WORKLOADS = (
     Workload(
@@ -87,29 +91,34 @@ _OVERHEAD_S = {
     System.SPARKMIRROR: 6.0,
 }
 """The expected duration of the start and the end of a run."""
-_FILL_S = 12.0
-_WARM_S = 15.0
-_OPEN_S = 10.0
+FILL_S = 12.0
+WARM_S = 15.0
+OPEN_S = 10.0
 
 
 def expected_s(scale: Scale) -> float:
     """Return the expected duration of this part."""
-    return _OPEN_S + _WARM_S + len(WORKLOADS) * workload_s(scale)
+    return OPEN_S + WARM_S + len(WORKLOADS) * workload_s(scale)
 
 
 def workload_s(scale: Scale) -> float:
     """Return the expected duration of one workload."""
-    return _FILL_S + scale.rounds * sum(_run_s(system, scale) for system in System)
+    return FILL_S + scale.rounds * sum(run_s(system, scale) for system in System)
 
 
 def run(session: BenchSession) -> None:
     """Measure each system in each round of each workload."""
     with running_clusters(session.reaper, session.show_status) as clusters:
-        with session.step("warming the target up", _WARM_S):
-            clusters.warm_up_target(scaled(_WARM_UP, session.scale), PARTITIONS)
+        warm_up(session, clusters)
         for workload in WORKLOADS:
             if session.includes(workload.name):
                 run_workload(session, clusters, scaled(workload, session.scale))
+
+
+def warm_up(session: BenchSession, clusters: BenchClusters) -> None:
+    """Let the target append records before the first run."""
+    with session.step("warming the target up", WARM_S):
+        clusters.warm_up_target(scaled(_WARM_UP, session.scale), PARTITIONS)
 
 
 def run_workload(
@@ -121,30 +130,55 @@ def run_workload(
     systems: Collection[System] = tuple(System),
 ) -> None:
     """Fill a topic and measure these systems in each round, as runs of a part of the benchmark."""
-    with session.step(f"filling a topic: {workload.title}", _FILL_S):
-        records = clusters.fill_source_topic(workload.name, workload, PARTITIONS)
+    fill_workload(session, clusters, workload)
     for number in range(session.scale.rounds):
-        for system in rotated_systems(number):
-            if system not in systems:
-                continue
-            template = BenchRun(bench=bench, workload=workload.name, who=system, round=number + 1)
-
-            def measure(template: BenchRun = template) -> BenchRun:
-                flow = clusters.flow([workload.name], PARTITIONS, workload.codec.name.lower())
-                return run_and_measure(template, clusters, flow, records, session.scale.window_s)
-
-            session.measure(template, measure, _run_s(system, session.scale))
+        run_round(session, clusters, workload, number, bench=bench, systems=systems)
     clusters.delete_source_topics([workload.name])
+
+
+def fill_workload(session: BenchSession, clusters: BenchClusters, workload: Workload) -> None:
+    """Create and fill the topic of a workload."""
+    with session.step(f"filling a topic: {workload.title}", FILL_S):
+        clusters.fill_source_topic(workload.name, workload, PARTITIONS)
+
+
+def run_round(
+    session: BenchSession,
+    clusters: BenchClusters,
+    workload: Workload,
+    number: int,
+    *,
+    bench: str,
+    systems: Collection[System],
+) -> None:
+    """Measure these systems in one round of a workload whose topic is full."""
+    for system in rotated_systems(number):
+        if system not in systems:
+            continue
+        template = BenchRun(bench=bench, workload=workload.name, who=system, round=number + 1)
+
+        def measure(template: BenchRun = template) -> BenchRun:
+            codec = workload.codec.name.lower()
+            flow = clusters.flow([workload.name], PARTITIONS, codec, workload.chain)
+            records = workload.kept_total(PARTITIONS)
+            return run_and_measure(template, clusters, flow, records, session.scale.window_s)
+
+        session.measure(template, measure, run_s(system, session.scale))
 
 
 def run_and_measure(
     template: BenchRun, clusters: BenchClusters, flow: Flow, records: int, window_s: float
 ) -> BenchRun:
-    """Start a system, measure its copy and stop it. Blocks."""
+    """Start a system, measure its copy and stop it. Blocks.
+
+    A flow with transforms is awaited, and its run fails unless it ends with these records.
+    """
     with clusters.running_system(template.who, flow) as process:
         ends = EndOffsets(clusters.target.access(), flow.remote_partitions)
         try:
             measured = measure_copy(template, process, ends, records, window_s)
+            if flow.chain is not None:
+                wait_for_exactly(ends, process, records)
         finally:
             ends.close()
         end_s = process.stop()
@@ -179,6 +213,14 @@ def measure_copy(
     )
 
 
+def wait_for_exactly(ends: EndOffsets, process: SystemProcess, records: int) -> None:
+    """Wait until the target has these records. Blocks. Raises LabError if it has more or fewer."""
+    wait_for_records(ends, process, records, ALL_RECORDS_S, POLL_INTERVAL_S)
+    time.sleep(FURTHER_RECORDS_S)
+    if (found := ends.total_records()) != records:
+        raise LabError(f"{process.system} copied {found:,} records instead of {records:,}")
+
+
 def second_half_rate(curve: Sequence[tuple[float, float]]) -> float:
     """Return the records per second in the second half of the time, when a JVM is warm."""
     end_s, records = curve[-1]
@@ -191,6 +233,7 @@ def scaled(workload: Workload, scale: Scale) -> Workload:
     return replace(workload, records=int(workload.records * scale.share))
 
 
-def _run_s(system: System, scale: Scale) -> float:
+def run_s(system: System, scale: Scale) -> float:
+    """Return the expected duration of one run."""
     window_s = scale.window_s if system is not System.SPARKMIRROR else scale.window_s / 4
     return _OVERHEAD_S[system] + window_s

@@ -16,8 +16,6 @@ from sparkmirror.wire.net.routing import LeaderOf, Router
 from sparkmirror.wire.protocol.produce import OutgoingBatch, produce_request, produce_version
 from sparkmirror.wire.protocol.topics.offsets import LATEST, list_offsets
 
-_VARIANTS = 4
-"""The number of different batches, which are written in turn."""
 _WRITE_S = 60.0
 
 
@@ -54,13 +52,13 @@ def make_router(access: ClusterAccess) -> Router:
 
 def write_batches(router: Router, topic: str, workload: Workload, partitions: int) -> None:
     """Append the batches of a workload to the partitions of a topic."""
-    batches = [memoryview(workload.batch(seed)) for seed in range(_VARIANTS)]
+    batches = [memoryview(workload.batch(seed)) for seed in range(workload.variants)]
     parts = [forward_batch(read_header(b), b, BatchProducer(), NO_SEQUENCE) for b in batches]
     connection = router.connection_to(LeaderOf(TopicPartition(topic, 0)), timeout_s=_WRITE_S)
     version = produce_version(connection.api_versions, by_id=False)
     for number in range(workload.batches_per_partition(partitions)):
         outgoing = [
-            OutgoingBatch(topic, index, parts[number % _VARIANTS]) for index in range(partitions)
+            OutgoingBatch(topic, index, parts[number % len(parts)]) for index in range(partitions)
         ]
         answer = connection.send_and_wait(
             produce_request(version, outgoing, timeout_ms=int(_WRITE_S * 1000)), _WRITE_S

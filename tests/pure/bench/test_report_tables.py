@@ -97,6 +97,27 @@ def test_a_limit_is_compared_with_sparkmirror_alone(
     assert compute_speedups(measured) == []
 
 
+def test_a_row_of_sparkmirror_alone_names_its_own_baseline() -> None:
+    measured = [
+        BenchRun(
+            bench="transforms",
+            workload=workload,
+            who=System.SPARKMIRROR,
+            round=1,
+            figures={"records_per_s": value},
+        )
+        for workload, value in (("json-masked", 50e3), ("json-plain", 200e3))
+    ]
+    [row] = build_rows(measured)
+    assert (row.values[System.SPARKMIRROR], row.ratio, row.requirement, row.verdict) == (
+        *("50", "0.25x", "without: 200"),
+        Verdict.UNKNOWN,
+    )
+    [row] = build_rows(measured[:1])
+    assert (row.ratio, row.requirement) == ("–", "without: –")
+    assert compute_speedups(measured) == []
+
+
 def test_a_row_without_a_second_system_has_no_verdict() -> None:
     alone = [run for run in runs() if run.who is System.SPARKMIRROR]
     assert {row.verdict for row in build_rows(alone)} == {Verdict.UNKNOWN}
