@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zoneinfo
 
 import pytest
 
@@ -54,15 +53,3 @@ def test_a_host_without_the_zone_of_the_worker_is_named() -> None:
     settings = CopySettings(transforms=DROP_MARKED, transforms_zone="No/Where")
     with pytest.raises(ConfigError, match="does not know the time zone No/Where"):
         ConverterFactory.for_settings(settings)
-
-
-def test_a_host_without_zone_files_knows_the_zone_of_the_worker() -> None:
-    """An image may leave out the zone files of the system; the package tzdata has them too."""
-    zoneinfo.reset_tzpath(to=())
-    zoneinfo.ZoneInfo.clear_cache()
-    try:
-        settings = CopySettings(transforms=DROP_MARKED, transforms_zone="Europe/Berlin")
-        assert ConverterFactory.for_settings(settings).transformer
-    finally:
-        zoneinfo.reset_tzpath()
-        zoneinfo.ZoneInfo.clear_cache()
