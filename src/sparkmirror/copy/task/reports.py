@@ -80,9 +80,22 @@ class ReportCounts:
         by_key: dict[str, list[OffsetRun]] = defaultdict(list)
         for key, *run in self.runs:
             by_key[key].append(OffsetRun(*run))
-        share = max(1, MAX_RUNS_PER_REPORT // len(by_key))
+        share = largest_share([len(runs) for runs in by_key.values()], MAX_RUNS_PER_REPORT)
         at_most = min(share, MAX_RUNS_PER_PARTITION)
         return [(key, *run) for key, runs in by_key.items() for run in join_runs(runs, at_most)]
+
+
+def largest_share(counts: Collection[int], total: int) -> int:
+    """Return how many runs a partition may have so that all have `total` together, at least 1.
+
+    Partitions with few runs leave theirs to the others.
+    """
+    for index, count in enumerate(sorted(counts)):
+        share = total // (len(counts) - index)
+        if count > share:
+            return max(1, share)
+        total -= count
+    return max(counts)
 
 
 @dataclass(slots=True)

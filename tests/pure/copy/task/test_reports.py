@@ -14,6 +14,7 @@ from sparkmirror.copy.task.reports import (
     MAX_RUNS_PER_REPORT,
     ReportCounts,
     TaskReporter,
+    largest_share,
 )
 from sparkmirror.mirror.offsets.run_map import OffsetRun
 from sparkmirror.mirror.offsets.run_map_segments import SegmentedRunMap
@@ -105,6 +106,28 @@ def test_a_report_has_a_bounded_number_of_runs_however_many_records_a_filter_dro
         for source_first, target_first, length in of_partition:
             run_map.append(source_first, target_first, length)
         assert (run_map.source_end, run_map.target_end) == end
+
+
+def test_a_partition_with_few_runs_keeps_them_beside_others_with_many() -> None:
+    counts = ReportCounts()
+    for number in range(2 * MAX_RUNS_PER_PARTITION):
+        counts.add(f"small-{number}", [OffsetRun(0, 0, 1)], 1)
+    few = [OffsetRun(2 * n, n, 1) for n in range(30)]
+    counts.add("few-0", few, 1)
+    assert len(counts.bounded_runs()) == len(counts.runs), "there is room for all of them"
+    for number in range(10):
+        many = [OffsetRun(2 * n, n, 1) for n in range(MAX_RUNS_PER_PARTITION)]
+        counts.add(f"many-{number}", many, 1)
+    bounded = counts.bounded_runs()
+    assert len(bounded) <= MAX_RUNS_PER_REPORT
+    assert [run for key, *run in bounded if key == "few-0"] == [list(run) for run in few]
+
+
+@pytest.mark.parametrize(
+    ("counts", "share"), [([1], 1), ([10], 7), ([1, 1, 10], 5), ([4, 4], 3), ([1] * 9, 1)]
+)
+def test_the_share_of_partitions_with_many_runs(counts: list[int], share: int) -> None:
+    assert largest_share(counts, 7) == share
 
 
 def test_a_report_with_few_runs_has_them_as_they_are() -> None:
