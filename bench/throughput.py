@@ -26,7 +26,7 @@ from sparkmirror.wire.batch.compression import CompressionType
 NAME = "throughput"
 PARTITIONS = 4
 FIRST_RECORD_S = 120.0
-ALL_RECORDS_S = 60.0
+ALL_RECORDS_S = 120.0
 FURTHER_RECORDS_S = 1.0
 """Records that a transform should have left out arrive within this time."""
 POLL_INTERVAL_S = 0.05
