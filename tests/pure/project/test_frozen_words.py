@@ -213,8 +213,6 @@ def test_configuration_keys_of_our_own() -> None:
         "sparkmirror.transform.value.format",
         "sparkmirror.transform.header.format",
         "sparkmirror.errors.deadletterqueue.topic.name",
-        "sparkmirror.errors.deadletterqueue.topic.replication.factor",
-        "sparkmirror.errors.deadletterqueue.context.headers.enable",
     }
     assert {key.name for key in PROCESS_ADDITIONS} >= {
         "sparkmirror.receipts",

@@ -23,7 +23,6 @@ from sparkmirror.config.definition.config_def import ConfigDef, ConfigKey, Confi
 from sparkmirror.config.definition.cross_key_checks import (
     add_faults,
     connector_faults,
-    deadletterqueue_faults,
     worker_faults,
 )
 from sparkmirror.config.definition.enrichment import enrich, predicate_faults
@@ -169,7 +168,6 @@ def _connector_values(
 def _addition_faults(props: Props, worker: WorkerCapabilities) -> Iterator[ConfigFault]:
     """Yield what is wrong with our own keys, and the transformations that cannot be run."""
     yield from SOURCE_ADDITIONS.faults(props)
-    yield from deadletterqueue_faults(props)
     yield from worker.transformation_faults(props)
 
 

@@ -25,7 +25,6 @@ from sparkmirror.config.definition.value_types import (
     split_list,
     trim,
 )
-from sparkmirror.config.tables.transform_additions import DEADLETTERQUEUE_TOPIC, ERRORS_TOLERANCE
 from sparkmirror.errors import ConfigFault, JavaRegexError
 from sparkmirror.javaregex.pattern import compile_pattern_list
 
@@ -86,17 +85,6 @@ def connector_faults(
     for patterns in _PATTERN_KEYS:
         if class_name in patterns.read_by:
             yield from patterns.faults(props, values)
-
-
-def deadletterqueue_faults(props: Props) -> Iterator[ConfigFault]:
-    """Yield a fault if dead letters are asked for, but a failed record holds its partition."""
-    tolerates = trim(props.get(ERRORS_TOLERANCE) or "") == "all"
-    if trim(props.get(DEADLETTERQUEUE_TOPIC) or "") and not tolerates:
-        yield ConfigFault(
-            DEADLETTERQUEUE_TOPIC,
-            f"{DEADLETTERQUEUE_TOPIC} needs {ERRORS_TOLERANCE}=all: without it, a record that "
-            "fails holds its partition and is not passed over",
-        )
 
 
 def _source_faults(props: Props) -> Iterator[ConfigFault]:

@@ -24,7 +24,7 @@ from sparkmirror.config.definition.validators import (
     ValidString,
 )
 from sparkmirror.config.definition.value_types import Type
-from sparkmirror.config.tables.no_effect_reasons import BYTES, NOT_RETRIED, ONE_VERSION
+from sparkmirror.config.tables.no_effect_reasons import BYTES, NOT_LOGGED, NOT_RETRIED, ONE_VERSION
 
 COMMON_GROUP: Final = "Common"
 TRANSFORMS_GROUP: Final = "Transforms"
@@ -225,7 +225,7 @@ _ERRORS: Final = ConfigDef(
         Type.BOOLEAN,
         False,
         MEDIUM,
-        "Whether a record that a transformation fails on is logged, with the stage and the error.",
+        NOT_LOGGED,
         group=ERROR_GROUP,
         order=4,
         width=Width.SHORT,
@@ -236,8 +236,7 @@ _ERRORS: Final = ConfigDef(
         Type.BOOLEAN,
         False,
         MEDIUM,
-        "Whether such a log line also says which record it was: topic, partition, offset and time. "
-        "Keys and values are never logged.",
+        NOT_LOGGED,
         group=ERROR_GROUP,
         order=5,
         width=Width.SHORT,

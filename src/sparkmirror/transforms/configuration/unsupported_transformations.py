@@ -40,7 +40,5 @@ def unsupported_transformations(props: Props) -> Sequence[ConfigFault]:
 def _deadletterqueue_faults(props: Props) -> Sequence[ConfigFault]:
     if not trim(props.get(DEADLETTERQUEUE_TOPIC) or ""):
         return ()
-    text = (
-        f"{DEADLETTERQUEUE_TOPIC} is not supported yet: leave it out, then such records are dropped"
-    )
+    text = f"{DEADLETTERQUEUE_TOPIC} is not supported: leave it out, then such records are dropped"
     return (ConfigFault(DEADLETTERQUEUE_TOPIC, text),)

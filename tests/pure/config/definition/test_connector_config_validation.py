@@ -164,7 +164,6 @@ def test_aliases_may_add_the_same_key() -> None:
 
 
 FORMAT = "sparkmirror.transform.value.format"
-DEADLETTERQUEUE = "sparkmirror.errors.deadletterqueue.topic.name"
 
 
 def test_our_own_keys_are_in_the_answer_only_with_a_fault() -> None:
@@ -189,13 +188,6 @@ def test_our_own_keys_are_in_the_answer_only_with_a_fault() -> None:
 
 def test_connectors_that_copy_nothing_do_not_read_our_own_keys() -> None:
     assert errors({**config(CHECKPOINT_CONNECTOR), FORMAT: "avro"}) == {}
-
-
-def test_dead_letters_need_errors_that_are_tolerated() -> None:
-    asked = {**config(SOURCE_CONNECTOR), DEADLETTERQUEUE: "dead"}
-    assert "needs errors.tolerance=all" in errors(asked)[DEADLETTERQUEUE][0]
-    assert errors(asked | {"errors.tolerance": " all "}) == {}
-    assert errors(asked | {DEADLETTERQUEUE: " "}) == {}
 
 
 def test_transformations_that_a_worker_cannot_run_are_faults_of_source_connectors() -> None:
