@@ -24,7 +24,8 @@ from _pytest.assertion.rewrite import (
 ROOT = Path(__file__).parents[1]
 TEST_FILES = ("test_*.py", "conftest.py")
 """What pytest compiles."""
-NOT_COMPILED = r"/(test_[^/]*|conftest)\.py$"
+NOT_COMPILED = r"/(test_[^/]*|conftest)\.py$|^tests/tutorials/"
+"""Test files, and programs of tutorials: no worker imports them."""
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from tests.bytecode_plugin import NOT_COMPILED
 from tests.support.nested_pytest import run_nested_pytest
 
 WORKERS_COMPILE_NOTHING = """
@@ -38,3 +40,19 @@ def test_workers_find_test_files_compiled(
     done = run_nested_pytest(tmp_path, source, "", "-n1", *options)
     assert done.returncode == code, done.stdout
     assert printed in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("file", "is_compiled"),
+    [
+        ("src/sparkmirror/errors.py", True),
+        ("tests/support/waiting.py", True),
+        ("tests/pure/conftest.py", False),
+        ("tests/pure/test_backoff.py", False),
+        ("tests/tutorials/003/own/send_products.py", False),
+    ],
+)
+def test_what_pytest_compiles_and_programs_of_tutorials_are_left_out(
+    file: str, is_compiled: bool
+) -> None:
+    assert (re.search(NOT_COMPILED, file) is None) == is_compiled

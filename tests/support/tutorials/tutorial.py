@@ -40,7 +40,8 @@ class Tutorial:
         self._words = dict(words)
         self.commands_left = (TUTORIALS / number / COMMANDS).read_text("utf-8").splitlines()
         """The commands that have not been typed."""
-        shutil.copytree(TUTORIALS / number, directory, dirs_exist_ok=True)
+        bytecode = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(TUTORIALS / number, directory, ignore=bytecode, dirs_exist_ok=True)
         for file in directory.rglob("*"):
             if file.is_file():
                 file.write_text(self.with_words_of_test(file.read_text("utf-8")), "utf-8")
