@@ -119,9 +119,13 @@ def test_headers_that_do_not_arrive_get_408(sent: bytes) -> None:
 
 
 def test_single_bytes_do_not_extend_the_timeout_for_headers() -> None:
-    with running_limited_server(RestLimits(headers_timeout_s=0.3)) as address:
-        answer = send_raw(address, b"G", b"E", b"T", b" ", pause_s=0.1)
+    """The last byte is sent after 1.2 s: with another 2 s from then the answer takes 3.2 s."""
+    with running_limited_server(RestLimits(headers_timeout_s=2)) as address:
+        started = time.monotonic()
+        answer = send_raw(address, b"G", b"E", b"T", b" ", pause_s=0.4)
+        took_s = time.monotonic() - started
     assert answer.startswith(b"HTTP/1.1 408 ")
+    assert took_s < 3.1
 
 
 def test_an_idle_connection_is_closed() -> None:
