@@ -112,6 +112,8 @@ class SourcePlanner:
 
     def _ends(self, known: Mapping[TopicPartition, int] | None) -> PartitionOffsets:
         if self._final_ends is not None:
+            if not known:
+                self._logs.require_named(self._final_ends)
             return self._final_ends
         partitions = self._logs.partitions({p.topic for p in known or ()})
         if known is None:

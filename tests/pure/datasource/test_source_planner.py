@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from sparkmirror.datasource.offset_positions import PartitionOffsets
+from sparkmirror.datasource.offset_positions import OffsetsJson, PartitionOffsets
 from sparkmirror.datasource.offset_ranges import OffsetRange
 from sparkmirror.datasource.options import SourceOptions
 from sparkmirror.datasource.source_planner import NOTHING_READ, SourcePlanner
@@ -165,6 +165,14 @@ def test_a_log_that_is_gone_or_shorter_is_an_error_unless_the_loss_is_accepted(
         assert end == {"t": {"0": 4}}
         assert planner.ranges(start, end) == [OffsetRange(ZERO, 1, 4)]
     assert "Records are lost: t-1 does not exist any more" in caplog.text
+
+
+@pytest.mark.parametrize("start", [NOTHING_READ, {}])
+def test_available_now_does_not_succeed_without_its_topic(start: OffsetsJson) -> None:
+    planner = stream_planner(LogsInMemory())
+    planner.stop_at_present_ends()
+    with pytest.raises(AssertionError, match="the topic is missing"):
+        planner.latest_offsets(start, None)
 
 
 def test_available_now_ends_at_the_present_ends() -> None:
