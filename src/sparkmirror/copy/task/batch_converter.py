@@ -156,8 +156,18 @@ class BatchConverter:
         header = read_header(batch)
         self.leader_epoch = header.leader_epoch
         reason = choose_lane(
-            header, queue.next_fetch_offset, filter_.is_aborted(header, batch), self.limits
+            header, self._position(queue), filter_.is_aborted(header, batch), self.limits
         )
+        return self._convert_in_lane(queue, frame, header, batch, reason)
+
+    def _convert_in_lane(
+        self,
+        queue: PartitionQueue,
+        frame: ResponseFrame,
+        header: BatchHeader,
+        batch: memoryview,
+        reason: LaneReason,
+    ) -> UncopyableRecord | None:
         if reason is LaneReason.PLAIN and is_mergeable(header):
             verify_crc(header, batch)
             self._collect_small(queue, frame, SmallBatch(header, batch))

@@ -25,10 +25,9 @@ from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
 from sparkmirror.copy.task.transform.batch_transform import BatchTransform, RecordOutcomes
 from sparkmirror.copy.task.transform.header_transform import HeaderTransform, count_from
 from sparkmirror.copy.task.transform.transformed_batches import TransformedBatches
-from sparkmirror.wire.batch.aborted_transactions import AbortedTransactionFilter
 from sparkmirror.wire.batch.checksum import verify_crc
-from sparkmirror.wire.batch.forward_or_reopen import Lane, LaneReason, choose_lane
-from sparkmirror.wire.batch.header import BatchHeader, read_header
+from sparkmirror.wire.batch.forward_or_reopen import Lane, LaneReason
+from sparkmirror.wire.batch.header import BatchHeader
 from sparkmirror.wire.batch.merge import is_mergeable
 from sparkmirror.wire.batch.records import decompress_records, read_records
 from sparkmirror.wire.net.buffer_pool import ResponseFrame
@@ -56,21 +55,14 @@ class TransformingConverter(BatchConverter):
     def _position(self, queue: PartitionQueue) -> int:
         return self._collected.position(queue)
 
-    def _convert_batch(
+    def _convert_in_lane(
         self,
         queue: PartitionQueue,
         frame: ResponseFrame,
+        header: BatchHeader,
         batch: memoryview,
-        filter_: AbortedTransactionFilter,
+        reason: LaneReason,
     ) -> UncopyableRecord | None:
-        header = read_header(batch)
-        self.leader_epoch = header.leader_epoch
-        reason = choose_lane(
-            header,
-            self._collected.position(queue),
-            filter_.is_aborted(header, batch),
-            self.limits,
-        )
         if reason.lane is Lane.SKIP:
             self.lanes[reason] += 1
             self._collected.skip_to(header.next_offset)
