@@ -41,7 +41,12 @@ from tests.support.tutorials.tutorial import TUTORIALS, Tutorial
 from tests.support.waiting import wait_until
 
 OPENSHIFT = TUTORIALS.parents[1] / "deploy" / "openshift"
-FREE_PORT = "\nlisteners=http://127.0.0.1:0\n"
+ADDED_LINES = """
+listeners=http://127.0.0.1:0
+target->source.emit.heartbeats.enabled=false
+"""
+"""A free port. No herder writes to the source, which has one broker here: a herder of the way back
+needs three brokers for its topics, and the process ends if they are not there within a minute."""
 RECORDS = 100
 FENCES = 4
 """One for each program that goes on behind another, and for a busy computer."""
@@ -177,7 +182,7 @@ def _make_trust_store(scenario: EventStreams) -> None:
 def _copy_from_event_streams(scenario: EventStreams) -> None:
     """Scenario A: API key at the source; the records have headers."""
     file = scenario.tutorial.directory / "mirror-maker.properties"
-    file.write_text(file.read_text("utf-8") + FREE_PORT, "utf-8")
+    file.write_text(file.read_text("utf-8") + ADDED_LINES, "utf-8")
     with scenario.running(str(SCRIPTS / "connect-mirror-maker.sh"), str(file)) as program:
         wait_until_copied(program, scenario.clusters, "orders", "source.orders", 2)
         wanted = {f"mm2-{what}.source.internal" for what in ("configs", "offsets", "status")}
@@ -200,7 +205,7 @@ def _copy_to_event_streams(scenario: EventStreams, kafka_tools: Path) -> None:
     ):
         assert written in text
         text = text.replace(written, local)
-    (tutorial.directory / "kafka-to-es-mm2.properties").write_text(text + FREE_PORT, "utf-8")
+    (tutorial.directory / "kafka-to-es-mm2.properties").write_text(text + ADDED_LINES, "utf-8")
     pod = (OPENSHIFT / "mm2-pod.yaml").read_text("utf-8")
     (tutorial.directory / "mm2-pod.yaml").write_text(pod, "utf-8")
     tutorial.run("oc create configmap")
@@ -237,7 +242,7 @@ def _copy_from_strimzi(scenario: EventStreams) -> None:
     tutorial.take("docker-compose up")
     tutorial.take("docker run -ti --network kafkanet")
     file = tutorial.directory / "strimzi-mm2.properties"
-    file.write_text(file.read_text("utf-8") + FREE_PORT, "utf-8")
+    file.write_text(file.read_text("utf-8") + ADDED_LINES, "utf-8")
     command = tutorial.take("/opt/kakfa/bin/connect-mirror-maker.sh").split(" /")
     assert [Path(command[0]).name, f"/{command[1]}"] == ["connect-mirror-maker.sh", str(file)]
     with scenario.running(command[0], str(file)) as program:
