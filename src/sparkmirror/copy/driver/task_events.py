@@ -181,6 +181,8 @@ class TaskEventHandler:
             tracked.filtered += records
         for tracked, records in self._owned(hello, report.skipped):
             tracked.skipped += records
+        for tracked, counts in self._owned(hello, report.failures):
+            tracked.failures = tracked.failures.plus(counts)
 
     def _on_lease_ended(self, hello: Hello, ended: LeaseEnded) -> None:
         tracked = self._partition_owned_by(hello, ended.partition)

@@ -1,0 +1,192 @@
+"""Has dead letters written, and lets their partitions go on when the target has them.
+
+One write at a time, in the background, with letters of all partitions that wait. A queue sends
+nothing behind a letter that is not acknowledged (`partition_queue`), so a write that takes long
+delays only partitions with letters.
+
+    acknowledged   the partitions go on
+    failed for now (the target cannot be reached, the topic is missing): all of it is tried again
+                   with growing pauses, and the partitions show why
+    refused        (no right to write, a letter that is too large): the next writes have one letter
+                   each. The partition of a letter that is refused alone is held with the reason
+
+A lease that ends drops its letters: its next owner reads those records again. If they were being
+written, the letters come twice.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Protocol
+
+from sparkmirror.backoff import Backoff
+from sparkmirror.copy.control.messages import LeaseEndReason
+from sparkmirror.copy.failure_counts import FailureCounts
+from sparkmirror.copy.task.leased_partition import LeasedPartition
+from sparkmirror.copy.task.produce.dead_letter import DeadLetter
+from sparkmirror.copy.task.produce.dead_letter_appender import AddressedLetter
+from sparkmirror.copy.task.produce.transaction_manager import BackgroundExecutor
+from sparkmirror.errors import MirrorError, NotAuthorized, TopicMissing
+
+log = logging.getLogger(__name__)
+
+MAX_WRITE_BYTES = 4 << 20
+MAX_WRITE_LETTERS = 10_000
+
+Write = Sequence[tuple[LeasedPartition, Sequence[DeadLetter]]]
+
+
+class LetterAppender(Protocol):
+    """Appends letters (`dead_letter_appender`)."""
+
+    @property
+    def retry_error(self) -> str:
+        """Why the running call is tried again; empty if it is not."""
+        ...
+
+    def append(self, letters: Sequence[AddressedLetter], *, is_idempotent: bool) -> None:
+        """Append letters. Blocks."""
+        ...
+
+    def close(self, *, is_idle: bool) -> None:
+        """Close the connections; end a call that is under way soon."""
+        ...
+
+
+class DeadLetterWriter:
+    """Writes the letters of a task. Belongs to its thread."""
+
+    def __init__(
+        self,
+        loop: BackgroundExecutor,
+        appender: LetterAppender,
+        topic: str,
+        on_acknowledged: Callable[[LeasedPartition], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Call `on_acknowledged` for each partition that may send again."""
+        self._loop = loop
+        self._appender = appender
+        self._topic = topic
+        self._on_acknowledged = on_acknowledged
+        self._clock = clock
+        self._waiting: dict[LeasedPartition, None] = {}
+        self._is_writing = False
+        self._max_letters = MAX_WRITE_LETTERS
+        self._backoff = Backoff(max_s=2.0)
+        self._retry_at = 0.0
+
+    @property
+    def next_turn_at(self) -> float:
+        """When a write is tried again although no event arrives; infinity if none is."""
+        return self._retry_at if self._waiting and not self._is_writing else float("inf")
+
+    def add(self, partition: LeasedPartition) -> None:
+        """A conversion may have left letters in the queue of a partition."""
+        if partition.queue.dead_letters:
+            self._waiting[partition] = None
+
+    def remove(self, partition: LeasedPartition) -> None:
+        """Forget a partition whose lease is returned."""
+        self._waiting.pop(partition, None)
+
+    def close(self) -> None:
+        """End a write that is under way, and close the connections."""
+        self._appender.close(is_idle=not self._is_writing)
+
+    def poll(self, now: float) -> None:
+        """Start the next write, if there are letters and none is under way."""
+        if self._is_writing:
+            self._show(self._appender.retry_error)
+        elif self._waiting and now >= self._retry_at:
+            self._start_write()
+
+    def _start_write(self) -> None:
+        for partition in [one for one in self._waiting if not one.queue.dead_letters]:
+            del self._waiting[partition]
+        if not self._waiting:
+            return
+        is_idempotent = next(iter(self._waiting)).queue.lease.is_idempotent
+        write: list[tuple[LeasedPartition, Sequence[DeadLetter]]] = []
+        addressed: list[AddressedLetter] = []
+        size = 0
+        for partition in self._waiting:
+            if partition.queue.lease.is_idempotent is not is_idempotent:
+                continue
+            taken: list[DeadLetter] = []
+            for letter in partition.queue.dead_letters:
+                if len(addressed) >= self._max_letters or size >= MAX_WRITE_BYTES:
+                    break
+                taken.append(letter)
+                addressed.append(
+                    AddressedLetter(partition.source.partition, letter.record, letter.size)
+                )
+                size += letter.size
+            if taken:
+                _count(partition, FailureCounts(dead_letter_requests=len(taken)))
+                write.append((partition, taken))
+        self._is_writing = True
+        self._loop.run_in_executor(
+            partial(self._appender.append, addressed, is_idempotent=is_idempotent),
+            lambda _: self._on_written(write),
+            partial(self._on_error, write),
+        )
+
+    def _on_written(self, write: Write) -> None:
+        self._is_writing, self._retry_at = False, 0.0
+        self._max_letters = min(2 * self._max_letters, MAX_WRITE_LETTERS)
+        self._backoff.reset()
+        self._show("")
+        for partition, letters in write:
+            partition.queue.acknowledge_dead_letters(letters)
+            _count(partition, FailureCounts(dead_letters=len(letters)))
+            self._on_acknowledged(partition)
+            if partition in self._waiting:  # the others have their turn before its next letters
+                del self._waiting[partition]
+                self.add(partition)
+
+    def _on_error(self, write: Write, error: MirrorError) -> None:
+        self._is_writing = False
+        count = sum(len(letters) for _, letters in write)
+        for partition, letters in write:
+            _count(partition, FailureCounts(dead_letter_failures=len(letters)))
+        if error.retriable or isinstance(error, TopicMissing):
+            self._retry_at = self._clock() + self._backoff.next_delay_s()
+            self._show(str(error))
+        elif count > 1:
+            log.info("%s: %d dead letters are tried one by one: %s", self._topic, count, error)
+            self._max_letters = 1
+        else:
+            ((partition, letters),) = write
+            self._hold(partition, letters[0], error)
+
+    def _hold(self, partition: LeasedPartition, letter: DeadLetter, error: MirrorError) -> None:
+        """End the lease before the record whose letter is refused."""
+        self._waiting.pop(partition, None)
+        if letter not in partition.queue.dead_letters:
+            return
+        reason = LeaseEndReason.REFUSED
+        if isinstance(error, NotAuthorized):
+            reason = LeaseEndReason.NOT_AUTHORIZED
+        partition.queue.drop_held()
+        partition.end_after_queue(
+            reason,
+            f"the record at offset {letter.source_offset} failed in a transformation, and its dead"
+            f" letter cannot be written to {self._topic}: target: {error}",
+        )
+
+    def _show(self, error: str) -> None:
+        """Show why partitions wait for their letters, or no more."""
+        reason = f"dead letters for {self._topic}: target: {error}" if error else ""
+        for partition in self._waiting:
+            if partition.dead_letter_error != reason:
+                partition.dead_letter_error = reason
+                partition.mark_changed()
+
+
+def _count(partition: LeasedPartition, counts: FailureCounts) -> None:
+    partition.failures = partition.failures.plus(counts)
+    partition.mark_changed()
