@@ -171,6 +171,9 @@ class TaskEventHandler:
                 owned.add_run(source_first, target_first, length)
                 run = OffsetRun(source_first, target_first, length)
                 self.progress.on_copied(owned.source, run)
+        self._add_counts(hello, report)
+
+    def _add_counts(self, hello: Hello, report: ProgressReport) -> None:
         for tracked, size in self._owned(hello, report.bytes):
             tracked.bytes += size
         for tracked, ages in self._owned(hello, report.ages):

@@ -19,6 +19,7 @@ from sparkmirror.config.tables.transform_additions import DEADLETTERQUEUE_TOPIC
 from sparkmirror.connect.connectors.source.source_config import MirrorSourceConfig
 from sparkmirror.errors import ClusterError, ConfigError, ConfigFault, MirrorError, TopicExists
 from sparkmirror.mirror.topics.replication_policy import is_internal_with_any_separator
+from sparkmirror.mirror.topics.routed_policy import unrouted_policy
 from sparkmirror.mirror.topics.topic_selection import TopicSelection
 from sparkmirror.transforms.configuration.error_settings import DeadLetterTopic, dead_letter_topic
 from sparkmirror.transforms.configuration.unsupported_transformations import (
@@ -72,6 +73,7 @@ def require_dead_letter_topic(config: MirrorSourceConfig, remotes: Mapping[str, 
 def dead_letter_topic_refusal(topic: str, selection: TopicSelection) -> str:
     """Return why a topic cannot hold the dead letters of a flow; empty if it can."""
     policy, flow = selection.policy, selection.flow
+    keeps_names = unrouted_policy(policy).format_remote_topic(flow.source, topic) == topic
     why = ""
     if is_internal_with_any_separator(policy, topic) or policy.is_heartbeats_topic(topic):
         why = "is an internal topic"
@@ -80,9 +82,7 @@ def dead_letter_topic_refusal(topic: str, selection: TopicSelection) -> str:
             f"is mirrored if {flow.source} has a topic of this name, and dead letters must not be"
             " mirrored; exclude it by topics.exclude"
         )
-    elif (
-        selection.is_remote_topic(topic) and policy.format_remote_topic(flow.source, topic) != topic
-    ):
+    elif selection.is_remote_topic(topic) and not keeps_names:
         why = f"is the name of a remote topic from {flow.source}"
     return f"{DEADLETTERQUEUE_TOPIC} {topic} {why}" if why else ""
 

@@ -88,9 +88,8 @@ class DeadLetterAppender:
         count = self._partition_count = self._partition_count or self._find_partition_count()
         by_partition: dict[TopicPartition, list[AddressedLetter]] = defaultdict(list)
         for letter in letters:
-            by_partition[TopicPartition(self._topic, letter.source_partition % count)].append(
-                letter
-            )
+            number = letter.source_partition % count
+            by_partition[TopicPartition(self._topic, number)].append(letter)
         limit = MAX_BATCH_BYTES if is_idempotent else 0
         return {partition: list(split(some, limit)) for partition, some in by_partition.items()}
 

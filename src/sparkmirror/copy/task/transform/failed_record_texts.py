@@ -102,11 +102,8 @@ def log_text(
     errors = list(_error_texts(failed.error))[: None if with_contents else 1]
     if with_contents:
         names = ", ".join(f"{_shown(name)}: {_shown(content)}" for name, content in record.headers)
-        parts += [
-            f"key={_shown(record.key)}",
-            f"value={_shown(record.value)}",
-            f"headers={{{names}}}",
-        ]
+        parts += [f"key={_shown(record.key)}", f"value={_shown(record.value)}"]
+        parts.append(f"headers={{{names}}}")
     alias = f" (transforms.{failed.error.alias})" if failed.error.alias else ""
     return (
         f"Error encountered in task {origin.connector}-{origin.task}. "
