@@ -204,5 +204,6 @@ class _TopicRefresher:
 def _dead_letter_topic_creation(
     config: MirrorSourceConfig, target: Admin
 ) -> DeadLetterTopicCreation | None:
-    topic = dead_letter_topic(config.shared.originals)
+    originals = config.shared.originals
+    topic = dead_letter_topic(originals) if originals.get("transforms", "").strip() else None
     return DeadLetterTopicCreation(target, topic) if topic else None

@@ -7,8 +7,9 @@ delays only partitions with letters.
     acknowledged   the partitions go on
     failed for now (the target cannot be reached, the topic is missing): all of it is tried again
                    with growing pauses, and the partitions show why
-    refused        (no right to write, a letter that is too large): the next writes have one letter
-                   each. The partition of a letter that is refused alone is held with the reason
+    refused        (no right to write, a letter that is too large): each partition is written alone
+                   from then on, with half as many letters after each refusal, and with more after a
+                   success. The partition of a letter that is refused alone is held with the reason
 
 A lease that ends drops its letters: its next owner reads those records again. If they were being
 written, the letters come twice.
@@ -20,6 +21,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import islice
 from typing import Protocol
 
 from sparkmirror.backoff import Backoff
@@ -30,6 +32,7 @@ from sparkmirror.copy.task.produce.dead_letter import DeadLetter
 from sparkmirror.copy.task.produce.dead_letter_appender import AddressedLetter
 from sparkmirror.copy.task.produce.transaction_manager import BackgroundExecutor
 from sparkmirror.errors import MirrorError, NotAuthorized, TopicMissing
+from sparkmirror.model import TopicPartition
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +78,8 @@ class DeadLetterWriter:
         self._clock = clock
         self._waiting: dict[LeasedPartition, None] = {}
         self._is_writing = False
-        self._max_letters = MAX_WRITE_LETTERS
+        self._limits: dict[TopicPartition, int] = {}
+        """How many letters a write has at most, of partitions whose last write was refused."""
         self._backoff = Backoff(max_s=2.0)
         self._retry_at = 0.0
 
@@ -109,59 +113,86 @@ class DeadLetterWriter:
             del self._waiting[partition]
         if not self._waiting:
             return
-        is_idempotent = next(iter(self._waiting)).queue.lease.is_idempotent
-        write: list[tuple[LeasedPartition, Sequence[DeadLetter]]] = []
-        addressed: list[AddressedLetter] = []
-        size = 0
-        for partition in self._waiting:
-            if partition.queue.lease.is_idempotent is not is_idempotent:
-                continue
-            taken: list[DeadLetter] = []
-            for letter in partition.queue.dead_letters:
-                if len(addressed) >= self._max_letters or size >= MAX_WRITE_BYTES:
-                    break
-                taken.append(letter)
-                addressed.append(
-                    AddressedLetter(partition.source.partition, letter.record, letter.size)
-                )
-                size += letter.size
-            if taken:
-                _count(partition, FailureCounts(dead_letter_requests=len(taken)))
-                write.append((partition, taken))
+        write = self._next_write()
+        addressed = [
+            AddressedLetter(partition.source.partition, letter.record, letter.size)
+            for partition, letters in write
+            for letter in letters
+        ]
+        for partition, letters in write:
+            _count(partition, FailureCounts(dead_letter_requests=len(letters)))
         self._is_writing = True
+        is_idempotent = write[0][0].queue.lease.is_idempotent
         self._loop.run_in_executor(
             partial(self._appender.append, addressed, is_idempotent=is_idempotent),
             lambda _: self._on_written(write),
             partial(self._on_error, write),
         )
 
+    def _next_write(self) -> Write:
+        """Return the letters of the next write: of all partitions, or of a limited one alone."""
+        first = next(iter(self._waiting))
+        if limit := self._limits.get(first.source):
+            return [(first, list(islice(first.queue.dead_letters, limit)))]
+        write: list[tuple[LeasedPartition, Sequence[DeadLetter]]] = []
+        letters_left, bytes_left = MAX_WRITE_LETTERS, MAX_WRITE_BYTES
+        for partition in self._waiting:
+            is_like_first = (
+                partition.queue.lease.is_idempotent is first.queue.lease.is_idempotent
+                and partition.source not in self._limits
+            )
+            taken: list[DeadLetter] = []
+            for letter in partition.queue.dead_letters if is_like_first else ():
+                if letters_left <= 0 or bytes_left <= 0:
+                    break
+                taken.append(letter)
+                letters_left -= 1
+                bytes_left -= letter.size
+            if taken:
+                write.append((partition, taken))
+        return write
+
     def _on_written(self, write: Write) -> None:
         self._is_writing, self._retry_at = False, 0.0
-        self._max_letters = min(2 * self._max_letters, MAX_WRITE_LETTERS)
         self._backoff.reset()
         self._show("")
         for partition, letters in write:
             partition.queue.acknowledge_dead_letters(letters)
             _count(partition, FailureCounts(dead_letters=len(letters)))
             self._on_acknowledged(partition)
+            self._raise_limit(partition)
             if partition in self._waiting:  # the others have their turn before its next letters
                 del self._waiting[partition]
                 self.add(partition)
 
+    def _raise_limit(self, partition: LeasedPartition) -> None:
+        limit = self._limits.pop(partition.source, MAX_WRITE_LETTERS)
+        if 2 * limit < MAX_WRITE_LETTERS:
+            self._limits[partition.source] = 2 * limit
+
     def _on_error(self, write: Write, error: MirrorError) -> None:
         self._is_writing = False
-        count = sum(len(letters) for _, letters in write)
         for partition, letters in write:
             _count(partition, FailureCounts(dead_letter_failures=len(letters)))
         if error.retriable or isinstance(error, TopicMissing):
             self._retry_at = self._clock() + self._backoff.next_delay_s()
             self._show(str(error))
-        elif count > 1:
-            log.info("%s: %d dead letters are tried one by one: %s", self._topic, count, error)
-            self._max_letters = 1
         else:
-            ((partition, letters),) = write
-            self._hold(partition, letters[0], error)
+            self._on_refused(write, error)
+
+    def _on_refused(self, write: Write, error: MirrorError) -> None:
+        """Find the letter that is refused, or hold its partition."""
+        for partition, letters in write:
+            is_alone = len(write) == 1
+            limit = max(len(letters) // 2, 1) if is_alone else len(letters)
+            self._limits[partition.source] = limit
+            if is_alone and len(letters) == 1:
+                self._hold(partition, letters[0], error)
+            else:
+                log.info(
+                    "%s: %s refuses dead letters, next it gets %d of them alone: %s",
+                    partition.source, self._topic, limit, error,
+                )  # fmt: skip
 
     def _hold(self, partition: LeasedPartition, letter: DeadLetter, error: MirrorError) -> None:
         """End the lease before the record whose letter is refused."""

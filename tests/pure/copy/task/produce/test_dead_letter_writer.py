@@ -12,7 +12,7 @@ from sparkmirror.copy.failure_counts import FailureCounts
 from sparkmirror.copy.task.leased_partition import LeasedPartition
 from sparkmirror.copy.task.produce.dead_letter import DeadLetter
 from sparkmirror.copy.task.produce.dead_letter_appender import AddressedLetter, split
-from sparkmirror.copy.task.produce.dead_letter_writer import MAX_WRITE_LETTERS, DeadLetterWriter
+from sparkmirror.copy.task.produce.dead_letter_writer import DeadLetterWriter
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
 from sparkmirror.errors import (
     ClusterUnavailable,
@@ -183,7 +183,7 @@ def test_only_the_partition_of_a_refused_letter_is_held(
     target.answer(error)
     assert not refused.is_ending
     writer.poll(0.0)
-    assert target.writes[1:] == [[101]]
+    assert target.writes[1:] == [[101]], "alone"
     target.answer(error)
     assert refused.end_reason is reason
     assert "the record at offset 101" in refused.end_message
@@ -197,16 +197,37 @@ def test_only_the_partition_of_a_refused_letter_is_held(
     assert not other.is_ending
 
 
-def test_writes_grow_again_after_a_refusal(writer: DeadLetterWriter, target: FakeTarget) -> None:
+def test_the_letter_that_is_refused_is_found_by_halves(
+    writer: DeadLetterWriter, target: FakeTarget
+) -> None:
     partition = partition_with(*range(100, 120))
     writer.add(partition)
+    for _ in range(20):
+        writer.poll(0.0)
+        if partition.is_ending:
+            break
+        target.answer(RequestRefused("b", "no", 10) if 113 in target.writes[-1] else None)
+    assert "offset 113" in partition.end_message
+    assert partition.queue.abandon().position == 113
+    written = [offset for one in target.writes if 113 not in one for offset in one]
+    assert written == list(range(100, 113)), "each letter before it is written once"
+
+
+def test_a_partition_with_a_refused_letter_is_written_alone_when_it_is_tried_again(
+    writer: DeadLetterWriter, target: FakeTarget
+) -> None:
+    refused = partition_with(101)
+    writer.add(refused)
     writer.poll(0.0)
     target.answer(RequestRefused("b", "no", 10))
-    for _ in range(5):
+    assert refused.is_ended
+    again, other = partition_with(101, 105), partition_with(100, number=4)
+    writer.add(other)
+    writer.add(again)
+    for _ in range(2):
         writer.poll(0.0)
         target.answer()
-    assert [len(one) for one in target.writes] == [20, 1, 2, 4, 8, 5]
-    assert MAX_WRITE_LETTERS >= 20
+    assert target.writes == [[101], [100], [101]]
 
 
 def test_a_lease_that_is_closed_during_a_write_keeps_its_position(
