@@ -169,7 +169,7 @@ def test_a_write_that_is_tried_again_shows_why(
 @pytest.mark.parametrize(
     ("error", "reason"),
     [
-        (RequestRefused("b", "too large", 10), LeaseEndReason.REFUSED),
+        (RequestRefused("b", "too large", code=10), LeaseEndReason.REFUSED),
         (NotAuthorized("b", "not allowed"), LeaseEndReason.NOT_AUTHORIZED),
     ],
 )
@@ -206,7 +206,7 @@ def test_the_letter_that_is_refused_is_found_by_halves(
         writer.poll(0.0)
         if partition.is_ending:
             break
-        target.answer(RequestRefused("b", "no", 10) if 113 in target.writes[-1] else None)
+        target.answer(RequestRefused("b", "no", code=10) if 113 in target.writes[-1] else None)
     assert "offset 113" in partition.end_message
     assert partition.queue.abandon().position == 113
     written = [offset for one in target.writes if 113 not in one for offset in one]
@@ -219,7 +219,7 @@ def test_a_partition_with_a_refused_letter_is_written_alone_when_it_is_tried_aga
     refused = partition_with(101)
     writer.add(refused)
     writer.poll(0.0)
-    target.answer(RequestRefused("b", "no", 10))
+    target.answer(RequestRefused("b", "no", code=10))
     assert refused.is_ended
     again, other = partition_with(101, 105), partition_with(100, number=4)
     writer.add(other)

@@ -114,7 +114,9 @@ def test_failed_records_behind_one_that_is_too_large_have_no_letter_yet() -> Non
     queue = PartitionQueue(make_lease(FIRST))
     converter = converter_of(WITH_LETTERS, limits, "all")
     large = b'{"x":"%s","price":1}' % (b"x" * 300)
-    assert convert(queue, converter, [stored(records(BAD, large, BAD))])
+    convert(queue, converter, [stored(records(BAD))])
+    assert convert(queue, converter, [stored(records(BAD, GOOD, large, BAD)[1:])])
+    assert queue.next_fetch_offset == FIRST + 2
     assert [one.offset for one in letters_of(queue)] == [FIRST]
 
 
