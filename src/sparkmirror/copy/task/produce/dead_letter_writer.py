@@ -7,9 +7,10 @@ delays only partitions with letters.
     acknowledged   the partitions go on
     failed for now (the target cannot be reached, the topic is missing): all of it is tried again
                    with growing pauses, and the partitions show why
-    refused        (no right to write, a letter that is too large): each partition is written alone
-                   from then on, with half as many letters after each refusal, and with more after a
-                   success. The partition of a letter that is refused alone is held with the reason
+    refused        (a letter that is too large): each partition is written alone from then on, with
+                   half as many letters after each refusal, and with more after a success. The
+                   partition of a letter that is refused alone is held with the reason
+    no right       all partitions of the write are held with the reason
 
 A lease that ends drops its letters: its next owner reads those records again. If they were being
 written, the letters come twice.
@@ -185,6 +186,9 @@ class DeadLetterWriter:
         for partition, letters in write:
             is_alone = len(write) == 1
             limit = max(len(letters) // 2, 1) if is_alone else len(letters)
+            if isinstance(error, NotAuthorized):
+                self._hold(partition, letters[0], error)
+                continue
             self._limits[partition.source] = limit
             if is_alone and len(letters) == 1:
                 self._hold(partition, letters[0], error)

@@ -69,6 +69,10 @@ class PartitionFailures:
             if self.reporting.topic:
                 queue.add_dead_letter(DeadLetter(self._letter(record, failed)))
 
+    def needs_letter(self, queue: PartitionQueue) -> bool:
+        """Whether the next failed record is the first one whose letter the queue waits for."""
+        return self.reporting.topic is not None and not queue.dead_letters
+
     def settle(self, queue: PartitionQueue) -> int:
         """Log the failures that the queue has passed, and forget the others.
 

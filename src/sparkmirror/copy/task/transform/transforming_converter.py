@@ -17,8 +17,10 @@ had sent (`copy.driver.fencing.reconcile`).
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import ClassVar
 
 from sparkmirror.copy.task.batch_converter import BatchConverter, UncopyableRecord
@@ -147,9 +149,15 @@ class TransformingConverter(BatchConverter):
         outcomes: RecordOutcomes,
     ) -> UncopyableRecord | None:
         self.lanes[LaneReason.TRANSFORMED if outcomes.kept else LaneReason.FILTERED] += 1
-        uncopyable = self._collected.add(
-            queue, outcomes.kept, self.limits.codec_for(header.codec_id)
-        )
+        codec, kept = self.limits.codec_for(header.codec_id), outcomes.kept
+        uncopyable = None
+        if self.failures and self.failures.needs_letter(queue) and outcomes.skipped:
+            # What lies before the first letter does not wait for it.
+            first = bisect_left(kept, outcomes.skipped[0], key=attrgetter("source_offset"))
+            uncopyable = self._collected.add(queue, kept[:first], codec)
+            uncopyable = uncopyable or self._collected.flush(queue)
+            kept = kept[first:]
+        uncopyable = uncopyable or self._collected.add(queue, kept, codec)
         if uncopyable is None:
             if self.failures and outcomes.skipped:
                 self.failures.add(queue, _at(header, batch, outcomes.skipped), outcomes.errors)

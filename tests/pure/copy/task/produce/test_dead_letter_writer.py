@@ -166,16 +166,24 @@ def test_a_write_that_is_tried_again_shows_why(
     assert partition.progress().held_reason.endswith("target: no answer")
 
 
-@pytest.mark.parametrize(
-    ("error", "reason"),
-    [
-        (RequestRefused("b", "too large", code=10), LeaseEndReason.REFUSED),
-        (NotAuthorized("b", "not allowed"), LeaseEndReason.NOT_AUTHORIZED),
-    ],
-)
-def test_only_the_partition_of_a_refused_letter_is_held(
-    writer: DeadLetterWriter, target: FakeTarget, error: MirrorError, reason: LeaseEndReason
+def test_without_the_right_to_write_all_partitions_with_letters_are_held(
+    writer: DeadLetterWriter, target: FakeTarget
 ) -> None:
+    partitions = [partition_with(100, 101), partition_with(100, number=4)]
+    for partition in partitions:
+        writer.add(partition)
+    writer.poll(0.0)
+    target.answer(NotAuthorized("b", "not allowed"))
+    assert [one.end_reason for one in partitions] == [LeaseEndReason.NOT_AUTHORIZED] * 2
+    assert "b: not allowed" in partitions[0].end_message
+    writer.poll(0.0)
+    assert len(target.writes) == 1
+
+
+def test_only_the_partition_of_a_refused_letter_is_held(
+    writer: DeadLetterWriter, target: FakeTarget
+) -> None:
+    error = RequestRefused("b", "too large", code=10)
     refused, other = partition_with(101, then=5), partition_with(100, number=4)
     writer.add(refused)
     writer.add(other)
@@ -185,7 +193,7 @@ def test_only_the_partition_of_a_refused_letter_is_held(
     writer.poll(0.0)
     assert target.writes[1:] == [[101]], "alone"
     target.answer(error)
-    assert refused.end_reason is reason
+    assert refused.end_reason is LeaseEndReason.REFUSED
     assert "the record at offset 101" in refused.end_message
     assert str(error) in refused.end_message
     assert refused.is_ended
