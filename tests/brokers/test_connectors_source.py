@@ -116,10 +116,14 @@ def test_routed_topics_are_created_under_their_new_names_and_can_be_tried(
         "transforms.r.type": "RegexRouter",
         "transforms.r.regex": rf"A\.{topic}",
         "transforms.r.replacement": routed,
+        "errors.tolerance": "all",
+        "sparkmirror.errors.deadletterqueue.topic.name": f"failed-{topic}",
+        "sparkmirror.errors.deadletterqueue.topic.replication.factor": "1",
     }
     with started_connector(config) as run:
         assert run.assigned_partitions_by_task(1) == [[f"{topic}-0", f"{topic}-1"]]
     assert _partitions(backup.access, routed) == 2
+    assert _partitions(backup.access, f"failed-{topic}") == 1, "dead letters have a topic"
     assert explicit_configs(backup.access, routed) == {"retention.ms": "7200000"}
     assert _partitions(backup.access, f"A.{topic}") == 0, "Java's mirror creates it"
     trial = try_transformations(config, topic, read_last_records(config, topic, 3))

@@ -57,6 +57,10 @@ class TopicRow:
     for a task; else empty."""
     records_per_s: float
     bytes_per_s: float
+    skipped: int = 0
+    """Records that failed in transforms and are not copied."""
+    dead_letters: int = 0
+    """Those of them that the topic for dead letters has."""
 
     @property
     def fraction(self) -> float | None:
@@ -203,6 +207,8 @@ class WorkerPoller:
             stuck_state=_stuck_state(partitions),
             records_per_s=max(records - first_records, 0) / elapsed_s if now > first else 0.0,
             bytes_per_s=max(size - first_size, 0) / elapsed_s if now > first else 0.0,
+            skipped=sum(partition.skipped for partition in partitions),
+            dead_letters=sum(partition.dead_letters for partition in partitions),
         )
 
 
@@ -239,9 +245,17 @@ def tables(view: WorkerLiveView) -> Sequence[rich.console.RenderableType]:
 
 
 def notes(view: WorkerLiveView) -> Sequence[rich.text.Text]:
-    """Return the first causes of what does not run, then the latest events, a line each."""
+    """Return the first causes of what does not run, records that failed, and the latest events."""
     causes = [rich.text.Text(line, style="yellow") for line in first_causes(view.problems)]
-    return [*causes, *(rich.text.Text(event_line(event)) for event in view.events)]
+    skipped = [rich.text.Text(skipped_line(topic)) for topic in view.topics if topic.skipped]
+    return [*causes, *skipped, *(rich.text.Text(event_line(event)) for event in view.events)]
+
+
+def skipped_line(topic: TopicRow) -> str:
+    """How many records of a topic failed in transforms, and how many of them are dead letters."""
+    skipped = number_format.count_with_noun(topic.skipped, "record")
+    letters = number_format.count_with_noun(topic.dead_letters, "dead letter")
+    return f"{topic.topic}: {skipped} failed in transforms and not copied, {letters} written"
 
 
 def event_line(event: EventSummary) -> str:

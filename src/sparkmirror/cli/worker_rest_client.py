@@ -59,6 +59,10 @@ class PartitionSummary:
     records: int
     bytes: int
     reason: str
+    skipped: int = 0
+    """Records that failed in transforms and are not copied."""
+    dead_letters: int = 0
+    """Those of them that the topic for dead letters has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +120,7 @@ class WorkerRestClient:
         names = PartitionSummary.__dataclass_fields__
         return ProgressSummary(
             partitions=tuple(
-                PartitionSummary(**{name: item[name] for name in names})
+                PartitionSummary(**{name: item[name] for name in names if name in item})
                 for item in found["partitions"]
             ),
             unreachable_workers=found.get("unreachable_workers", {}),

@@ -31,6 +31,8 @@ class CopySettings:
     target_alias: str = "target"
     source: Mapping[str, str] = field(default_factory=dict, repr=False)
     target: Mapping[str, str] = field(default_factory=dict, repr=False)
+    connector: str = ""
+    """The name of the connector, for what is said about records that fail."""
     client_id: str = "sparkmirror"
     read_committed: bool = True
     rack: str = ""
@@ -65,7 +67,9 @@ class CopySettings:
         if not self.transforms:
             return ""
         keys = {
-            key: value for key, value in self.transforms.items() if not key.startswith("errors.")
+            key: value
+            for key, value in self.transforms.items()
+            if not key.startswith(("errors.", "sparkmirror.errors."))
         }
         text = json.dumps([CHAIN_VERSION, self.transforms_zone, sorted(keys.items())])
         return hashlib.sha256(text.encode()).hexdigest()

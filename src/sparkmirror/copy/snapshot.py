@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Self
 
+from sparkmirror.copy.failure_counts import FailureCounts
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.offset_commits import OffsetCommits
 from sparkmirror.copy.record_ages import RecordAges
@@ -40,6 +41,8 @@ class PartitionView:
     """Records that transformations have dropped since the driver started."""
     skipped: int = 0
     """Records that failed in a transformation since the driver started, and are not copied."""
+    failures: FailureCounts = FailureCounts()
+    """What was logged and written about such records since the driver started."""
     active: int = 0
     """Records that are fetched and not acknowledged."""
     queued_bytes: int = 0
@@ -188,7 +191,9 @@ class CopySnapshot:
 
 
 def _read_view(value: Mapping[str, Any]) -> PartitionView:
-    return PartitionView(**{**value, "ages": RecordAges.from_json(value["ages"])})
+    failures = FailureCounts(*value["failures"])
+    ages = RecordAges.from_json(value["ages"])
+    return PartitionView(**{**value, "failures": failures, "ages": ages})
 
 
 def _known_events(before: Sequence[CopyEvent], now: Sequence[CopyEvent]) -> int:

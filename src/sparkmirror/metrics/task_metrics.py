@@ -97,6 +97,18 @@ RECORDS_SKIPPED: Final = _gauge(
     "task_error_total_records_skipped",
     "Records that failed in a transformation and are not copied, because errors.tolerance is all.",
 )
+ERRORS_LOGGED: Final = _gauge(
+    "task_error_total_errors_logged",
+    "Log lines that name a record that failed in a transformation (errors.log.enable).",
+)
+DEADLETTERQUEUE_REQUESTS: Final = _gauge(
+    "task_error_deadletterqueue_produce_requests",
+    "Records that failed in a transformation and were to be written as dead letters.",
+)
+DEADLETTERQUEUE_FAILURES: Final = _gauge(
+    "task_error_deadletterqueue_produce_failures",
+    "Such writes that failed: they are tried again, or hold their partition.",
+)
 LAST_ERROR_TIMESTAMP: Final = _gauge(
     "task_error_last_error_timestamp",
     "When a record last stopped a partition, in Unix milliseconds; 0 if never.",
@@ -105,9 +117,6 @@ NEVER_HAPPENS: Final = {
     attribute: _gauge(f"task_error_{attribute}", f"0: {reason}")
     for attribute, reason in (
         ("total_retries", "the retries of requests are not those of records."),
-        ("total_errors_logged", "errors.log.enable concerns converters and transformations."),
-        ("deadletterqueue_produce_requests", "source connectors have no dead letter queue."),
-        ("deadletterqueue_produce_failures", "source connectors have no dead letter queue."),
     )
 }
 """By attribute: 0 as in Java, where nothing of that happens to a mirror."""

@@ -275,6 +275,7 @@ def _partition_status(partition: TopicPartition, view: PartitionView) -> MirrorP
         delivery=view.delivery,
         filtered=view.filtered,
         skipped=view.skipped,
+        dead_letters=view.failures.dead_letters,
     )
 
 

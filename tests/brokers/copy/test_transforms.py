@@ -7,16 +7,20 @@ from dataclasses import replace
 
 import pytest
 
+from sparkmirror.copy.delivery import DeliveryMode
 from sparkmirror.copy.snapshot import CopySnapshot
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.kafka.tool_runner import KafkaToolRunner
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.records import Record
 from tests.support.copy.copy_flow import CopyFlow, remote_topic_name
+from tests.support.copy.exactly_once import read_committed_records
 from tests.support.copy.fault_scenario import SLOW_COPY, create_mixed_topic
 from tests.support.copy.harness_process import HarnessProcess
 from tests.support.copy.transform_chains import DROP_AND_MASK, MASK_PRICE, transformed_records
+from tests.support.kafka.admin_operations import set_topic_config
 from tests.support.kafka.batch_writer import BatchWriter, now_ms, priced_records
+from tests.support.kafka.clusters import create_topic
 
 
 @pytest.fixture
@@ -84,10 +88,141 @@ def test_a_record_that_fails_holds_its_partition_until_errors_are_tolerated(
         harness.wait_until_caught_up(ends)
         harness.drain()
         assert harness.snapshot.partitions[str(stuck)].skipped == 1
-    source, target = flow.partition_logs(stuck)
-    readable = [record for record in source.records if record.value != b"no JSON"]
+    assert_readable_records_mirrored(flow, stuck)
+
+
+BAD = b"no JSON"
+QUEUE = "sparkmirror.errors.deadletterqueue"
+
+
+def with_letters(failed: str) -> dict[str, str]:
+    """The keys of a connector whose failed records go to a topic, with their origin."""
+    return {
+        **DROP_AND_MASK,
+        "errors.tolerance": "all",
+        "errors.log.enable": "true",
+        f"{QUEUE}.topic.name": failed,
+        f"{QUEUE}.context.headers.enable": "true",
+    }
+
+
+def assert_readable_records_mirrored(flow: CopyFlow, partition: TopicPartition) -> None:
+    """The target has what the chain leaves of all records that are JSON, once, in order."""
+    source = flow.partition_logs(partition)[0]
+    readable = [one for one in source.records if not (one.value or b"").startswith(BAD)]
     wanted = transformed_records(DROP_AND_MASK, readable)
-    assert [one.value for one in target.records] == [one.value for one in wanted]
+    copied = read_committed_records(flow.target, remote_topic_name(partition.topic))
+    found = copied[partition.partition]
+    assert [(one.key, one.value) for one in found] == [(one.key, one.value) for one in wanted]
+
+
+def read_letters(flow: CopyFlow, failed: str) -> dict[tuple[bytes | None, int], Record]:
+    """The dead letters by source partition and offset. Each comes at least once."""
+    letters: dict[tuple[bytes | None, int], Record] = {}
+    for record in read_committed_records(flow.target, failed).get(0, []):
+        context = dict(record.headers)
+        offset = int(context[b"__connect.errors.offset"] or b"")
+        letters.setdefault((context[b"__connect.errors.partition"], offset), record)
+    return letters
+
+
+def test_partitions_with_a_failed_record_wait_for_the_topic_of_its_letter(
+    flow: CopyFlow, topic: str, writer: BatchWriter
+) -> None:
+    """The letter is the record as it was, on the target, with its origin in headers."""
+    failed = f"{topic}-failed"
+    flow.create_topic(topic, 2)
+    waits, free = TopicPartition(topic, 0), TopicPartition(topic, 1)
+    good = priced_records(range(10))
+    bad = Record(0, now_ms() - 5000, b"k", BAD, ((b"own", b"1"),))
+    writer.write_batch(waits, [*good[:5], bad, *good])
+    writer.write_batch(free, good)
+    ends = flow.source_end_offsets({topic: 2})
+
+    def is_waiting(seen: CopySnapshot) -> bool:
+        view = seen.partitions[str(waits)]
+        return f"the topic {failed} does not exist" in view.reason
+
+    job = flow.job({topic: 2}, settings={"transforms": with_letters(failed)})
+    with flow.harness(job) as harness:
+        harness.wait_for_snapshot("the partition to wait for the topic", is_waiting)
+        assert harness.snapshot.partitions[str(waits)].position <= 5
+        harness.wait_until_caught_up({str(free): ends[str(free)]})
+        create_topic(flow.target, failed)
+        harness.wait_until_caught_up(ends)
+        harness.drain()
+        view = harness.snapshot.partitions[str(waits)]
+        assert (view.skipped, view.reason) == (1, "")
+        assert (view.failures.dead_letters, view.failures.errors_logged) == (1, 1)
+    assert_readable_records_mirrored(flow, waits)
+    ((at, letter),) = read_letters(flow, failed).items()
+    assert at == (b"0", 5)
+    assert (letter.key, letter.value, letter.timestamp) == (bad.key, bad.value, bad.timestamp)
+    context = dict(letter.headers)
+    assert context[b"own"] == b"1"
+    assert context[b"__connect.errors.topic"] == topic.encode()
+    assert context[b"__connect.errors.stage"] == b"TO_CONNECT_VALUE"
+
+
+def test_a_letter_that_the_target_refuses_holds_its_partition_and_no_other(
+    flow: CopyFlow, topic: str, writer: BatchWriter
+) -> None:
+    failed = f"{topic}-failed"
+    flow.create_topic(topic, 2)
+    create_topic(flow.target, failed, configs={"max.message.bytes": "3000"})
+    stuck, free = TopicPartition(topic, 0), TopicPartition(topic, 1)
+    good = priced_records(range(10))
+    writer.write_batch(stuck, good)
+    writer.write_batch(stuck, [*good, Record(0, now_ms(), b"k", BAD.ljust(5000, b".")), *good])
+    writer.write_batch(free, [*good, Record(0, now_ms(), b"k", BAD), *good])
+    ends = flow.source_end_offsets({topic: 2})
+
+    def is_held(seen: CopySnapshot) -> bool:
+        view = seen.partitions[str(stuck)]
+        return view.state == "held" and f"cannot be written to {failed}" in view.reason
+
+    job = flow.job({topic: 2}, settings={"transforms": with_letters(failed)})
+    with flow.harness(job) as harness:
+        harness.wait_for_snapshot("the partition to be held", is_held)
+        view = harness.snapshot.partitions[str(stuck)]
+        assert "the record at offset 20" in view.reason
+        assert 10 <= view.position <= 20
+        harness.wait_until_caught_up({str(free): ends[str(free)]})
+        set_topic_config(flow.target, failed, {"max.message.bytes": "100000"})
+        harness.wait_until_caught_up(ends)
+        harness.drain()
+        assert harness.snapshot.partitions[str(stuck)].failures.dead_letter_failures > 0
+    assert set(read_letters(flow, failed)) == {(b"0", 20), (b"1", 10)}
+    for partition in (stuck, free):
+        assert_readable_records_mirrored(flow, partition)
+
+
+@pytest.mark.parametrize("delivery", [DeliveryMode.SEQUENCED, DeliveryMode.EXACTLY_ONCE])
+def test_after_a_kill_every_failed_record_has_its_letter(
+    flow: CopyFlow, topic: str, writer: BatchWriter, delivery: DeliveryMode
+) -> None:
+    failed, count = f"{topic}-failed", 4000
+    flow.create_topic(topic, 2)
+    create_topic(flow.target, failed)
+    partitions = [TopicPartition(topic, number) for number in range(2)]
+    for partition in partitions:
+        records = [
+            one._replace(value=BAD) if one.offset % 7 < 2 else one
+            for one in priced_records(range(count))
+        ]
+        writer.write_batches(partition, records, batch=40)
+    job = flow.job({topic: 2}, delivery=delivery, settings={"transforms": with_letters(failed)})
+    slow = replace(job.settings, **SLOW_COPY)
+    with HarnessProcess(replace(job, settings=slow)) as killed:
+        killed.wait_until_copied(200)
+        killed.kill()
+    with flow.harness(job) as harness:
+        harness.wait_until_caught_up(flow.source_end_offsets({topic: 2}))
+        harness.drain()
+    wanted = {(b"%d" % p.partition, n) for p in partitions for n in range(count) if n % 7 < 2}
+    assert set(read_letters(flow, failed)) == wanted
+    for partition in partitions:
+        assert_readable_records_mirrored(flow, partition)
 
 
 def test_a_chain_that_changes_after_a_kill_repeats_records_and_loses_none(

@@ -16,6 +16,7 @@ from sparkmirror.cli.worker_rest_client import WorkerRestClient
 from sparkmirror.connect.connectors.checkpoint.group_report import GroupPartitionReport
 from sparkmirror.connect.herder.herder import WorkerStatus
 from sparkmirror.connect.herder.multi_flow_herder import MultiFlowHerder, flow_connector_name
+from sparkmirror.copy.failure_counts import FailureCounts
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.snapshot import CopyEvent, CopySnapshot, PartitionView
 from sparkmirror.engine.noop_conductor import job_without_partitions
@@ -135,6 +136,17 @@ def test_caught_up_mirror_is_done_and_ends_with_0() -> None:
         mirror.report(view(9, 9), view(9, 9))
         output, code = mirror.status()
         assert "done" in output
+        assert code == 0
+
+
+def test_failed_records_and_their_dead_letters_are_counted_and_are_no_problem() -> None:
+    with node() as mirror:
+        letters = FailureCounts(dead_letters=2)
+        failed = replace(view(9, 9), skipped=3, failures=letters)
+        mirror.report(failed, view(9, 9))
+        output, code = mirror.status()
+        line = "orders: 3 records failed in transforms and not copied, 2 dead letters written"
+        assert line in output.splitlines()
         assert code == 0
 
 

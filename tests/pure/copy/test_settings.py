@@ -38,7 +38,12 @@ def test_transformations_reach_a_task_and_no_repr() -> None:
 
 def test_the_fingerprint_of_a_chain_depends_on_what_it_does_to_records() -> None:
     chain = CopySettings(transforms=DROP_MARKED).chain
-    assert CopySettings(transforms={**DROP_MARKED, "errors.tolerance": "all"}).chain == chain
+    errors = {
+        "errors.tolerance": "all",
+        "errors.log.enable": "true",
+        "sparkmirror.errors.deadletterqueue.topic.name": "failed",
+    }
+    assert CopySettings(transforms={**DROP_MARKED, **errors}).chain == chain
     assert CopySettings(transforms=dict(sorted(DROP_MARKED.items(), reverse=True))).chain == chain
     others = (
         CopySettings(transforms={**DROP_MARKED, "transforms.drop.negate": "true"}),

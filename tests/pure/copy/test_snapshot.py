@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from sparkmirror.copy.failure_counts import FailureCounts
 from sparkmirror.copy.offset_commits import OffsetCommits
 from sparkmirror.copy.record_ages import AgeSummary, RecordAges
 from sparkmirror.copy.snapshot import (
@@ -112,6 +113,7 @@ def test_a_snapshot_survives_json() -> None:
         suppressed=3,
         active=2,
         newest_ms=7,
+        failures=FailureCounts(1, 2, 3, 4),
         ages=RecordAges(AgeSummary(1, 2, 3, 4, 5), AgeSummary(1, 6, 7, 8, 9)),
     )
     snapshot = CopySnapshot(

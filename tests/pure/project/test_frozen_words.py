@@ -181,7 +181,8 @@ LANE_REASONS = {
 def test_what_a_status_says_of_a_partition_and_of_an_event() -> None:
     assert [one.name for one in fields(PartitionView)] == [
         *("remote", "task", "state", "position", "expected", "end", "records", "bytes"),
-        *("copied", "suppressed", "filtered", "skipped", "active", "queued_bytes", "newest_ms"),
+        *("copied", "suppressed", "filtered", "skipped", "failures"),
+        *("active", "queued_bytes", "newest_ms"),
         "ages",
         *("reason", "halted", "delivery"),
     ]
@@ -213,6 +214,8 @@ def test_configuration_keys_of_our_own() -> None:
         "sparkmirror.transform.value.format",
         "sparkmirror.transform.header.format",
         "sparkmirror.errors.deadletterqueue.topic.name",
+        "sparkmirror.errors.deadletterqueue.topic.replication.factor",
+        "sparkmirror.errors.deadletterqueue.context.headers.enable",
     }
     assert {key.name for key in PROCESS_ADDITIONS} >= {
         "sparkmirror.receipts",

@@ -23,6 +23,7 @@ from sparkmirror.copy.control.messages import (
     TaskEnded,
     Welcome,
 )
+from sparkmirror.copy.failure_counts import FailureCounts
 from sparkmirror.copy.record_ages import AgeSummary, RecordAges
 from sparkmirror.copy.settings import CopySettings, target_limits_to_json
 from sparkmirror.wire.batch.target_limits import TargetLimits
@@ -41,6 +42,7 @@ CONTROL_MESSAGES: tuple[ControlMessage, ...] = (
         suppressed={"t-0": 7},
         filtered={"t-0": 8},
         skipped={"t-0": 9},
+        failures={"t-0": FailureCounts(1, 2, 3, 4)},
     ),
     LeaseEnded(
         partition="t-0",

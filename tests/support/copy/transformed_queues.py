@@ -10,6 +10,7 @@ from sparkmirror.copy.settings import CopySettings
 from sparkmirror.copy.task.batch_converter import BatchConverter, UncopyableRecord
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
 from sparkmirror.copy.task.transform.converter_factory import ConverterFactory
+from sparkmirror.copy.task.transform.failed_records import FailureReporting
 from sparkmirror.mirror.offsets.run_map import OffsetRun
 from sparkmirror.wire.batch.compression import CompressionType
 from sparkmirror.wire.batch.records import Record, build_batch
@@ -34,10 +35,16 @@ def converter_of(
     *,
     uses_header_lane: bool = True,
 ) -> BatchConverter:
-    """Return a converter with a chain."""
-    settings = CopySettings(transforms={**transforms, "errors.tolerance": tolerance})
+    """Return a converter of a task with a chain."""
+    settings = CopySettings(
+        connector="mirror", transforms={**transforms, "errors.tolerance": tolerance}
+    )
     factory = ConverterFactory.for_settings(settings)
-    factory = replace(factory, uses_header_lane=uses_header_lane)
+    factory = replace(
+        factory,
+        uses_header_lane=uses_header_lane,
+        reporting=FailureReporting.for_settings(settings),
+    )
     lease = replace(make_lease(), chain=settings.chain)
     return factory.new_converter(lease, limits or TargetLimits(), {})
 

@@ -26,6 +26,8 @@ class InMemoryCluster(Admin):
         self.partitions = dict(partitions)
         self.configs: dict[str, TopicConfigs] = {}
         self.created: list[NewTopic] = []
+        self.creation_errors: dict[str, ClusterError] = {}
+        """The topics that cannot be created."""
         self.unauthorized_topics: set[str] = set()
         self.is_down = False
         self.topic_listings = 0
@@ -71,9 +73,12 @@ class InMemoryCluster(Admin):
 
     def create_topics(self, topics: Sequence[NewTopic]) -> TopicChangesResult:
         self._check_available()
-        self.created += topics
-        self.partitions |= {topic.name: topic.partitions for topic in topics}
-        return TopicChangesResult({}, frozenset())
+        created = [topic for topic in topics if topic.name not in self.creation_errors]
+        self.created += created
+        self.partitions |= {topic.name: topic.partitions for topic in created}
+        names = {topic.name for topic in topics}
+        failed = {name: error for name, error in self.creation_errors.items() if name in names}
+        return TopicChangesResult(failed, frozenset())
 
     def create_partitions(self, partitions: Mapping[str, int]) -> dict[str, ClusterError]:
         self._check_available()

@@ -25,6 +25,7 @@ from sparkmirror.connect.connectors.shared.worker_client_config import WorkerCli
 from sparkmirror.connect.connectors.source.source_config import MirrorSourceConfig
 from sparkmirror.mirror.topics.filters import GroupFilter
 from sparkmirror.mirror.topics.topic_selection import TopicSelection
+from sparkmirror.transforms.configuration.error_settings import DeadLetterTopic, dead_letter_topic
 
 READ, WRITE, CREATE = AclOperation.READ, AclOperation.WRITE, AclOperation.CREATE
 DESCRIBE, ALTER = AclOperation.DESCRIBE, AclOperation.ALTER
@@ -172,6 +173,7 @@ def source_needs(config: Mapping[str, str], worker: WorkerClientConfig) -> list[
             ),
         )
 
+    letters = dead_letter_topic(config)
     syncs = parsed.sync_configs_s is not None
     acls = parsed.sync_acls_s is not None
     needs = [
@@ -191,7 +193,10 @@ def source_needs(config: Mapping[str, str], worker: WorkerClientConfig) -> list[
         clients.needs(
             ClusterSide.TARGET,
             ClientType.ADMIN,
-            rights=(NeededRight(CLUSTER, ALTER, "creates ACLs"),) if acls else (),
+            rights=(
+                *((NeededRight(CLUSTER, ALTER, "creates ACLs"),) if acls else ()),
+                *_letter_rights(letters, CREATE, DESCRIBE),
+            ),
             selected=selected(
                 *(CREATE, DESCRIBE, DESCRIBE_CONFIGS, ALTER, *((ALTER_CONFIGS,) if syncs else ())),
                 at=ClusterSide.TARGET,
@@ -210,7 +215,10 @@ def source_needs(config: Mapping[str, str], worker: WorkerClientConfig) -> list[
     )
     producer = clients.worker_producer(
         worker,
-        rights=tuple(NeededRight(fence, op, "fences older tasks") for op in (WRITE, DESCRIBE)),
+        rights=(
+            *(NeededRight(fence, op, "fences older tasks") for op in (WRITE, DESCRIBE)),
+            *_letter_rights(letters, WRITE, DESCRIBE),
+        ),
     )
     purpose = "writes records, and reads the last ones after a failure"
     needs.append(
@@ -220,6 +228,12 @@ def source_needs(config: Mapping[str, str], worker: WorkerClientConfig) -> list[
         )
     )
     return needs
+
+
+def _letter_rights(
+    topic: DeadLetterTopic | None, *operations: AclOperation
+) -> tuple[NeededRight, ...]:
+    return topic_rights(topic.name, operations, "writes dead letters") if topic else ()
 
 
 def checkpoint_needs(config: Mapping[str, str], worker: WorkerClientConfig) -> list[ClientNeeds]:

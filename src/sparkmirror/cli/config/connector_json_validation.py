@@ -53,6 +53,7 @@ from sparkmirror.config.secrets.variables import (
     redact_fault,
 )
 from sparkmirror.config.suggestions import closest_name
+from sparkmirror.connect.connectors.source.dead_letter_topics import transformation_faults
 from sparkmirror.connect.herder.config_validator import ConfigValidator
 from sparkmirror.connect.herder.herder import RawConfig
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
@@ -60,9 +61,6 @@ from sparkmirror.errors import ConfigError, ConfigFault, RequestError, RequestFa
 from sparkmirror.mirror.connect_topics.connect_json import JsonValue
 from sparkmirror.rest.routes import request_bodies
 from sparkmirror.rest.routes.connector_routes import config_with_name
-from sparkmirror.transforms.configuration.unsupported_transformations import (
-    unsupported_transformations,
-)
 
 FILE_LOCATION = "the file"
 DEFAULT_WORKER = {
@@ -86,7 +84,7 @@ class ConnectorWorker:
     """The worker that shall run the connectors."""
 
     capabilities: WorkerCapabilities = WorkerCapabilities(
-        transformation_faults=unsupported_transformations
+        transformation_faults=transformation_faults
     )
     providers: Mapping[str, ConfigProvider] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=lambda: DEFAULT_WORKER, repr=False)

@@ -24,6 +24,7 @@ from sparkmirror.connect.connectors.checkpoint.checkpoint_config import MirrorCh
 from sparkmirror.connect.connectors.heartbeat.heartbeat_config import MirrorHeartbeatConfig
 from sparkmirror.connect.connectors.shared.worker_client_config import WorkerClientConfig
 from sparkmirror.connect.connectors.source.copy_job_builder import build_job
+from sparkmirror.connect.connectors.source.dead_letter_topics import transformation_faults
 from sparkmirror.connect.internal_requests.inter_worker_settings import (
     KEY_TTL,
     InterWorkerSettings,
@@ -32,9 +33,6 @@ from sparkmirror.connect.task_group import TaskPlan
 from sparkmirror.errors import ConfigError, ConfigFault, TransformError
 from sparkmirror.rest.settings import rest_settings
 from sparkmirror.security.client_security import ClientSecurity
-from sparkmirror.transforms.configuration.unsupported_transformations import (
-    unsupported_transformations,
-)
 
 _CLUSTER = "the cluster"
 _TRANSFORMS = "transforms"
@@ -47,7 +45,7 @@ def worker_start_checks(environment: Mapping[str, str]) -> StartCheckCallbacks:
         client=_ClientCheck(environment),
         rest=partial(_rest_faults, environment),
         connector=_connector_faults,
-        transformations=unsupported_transformations,
+        transformations=transformation_faults,
         circular_topic=circular_topic,
     )
 

@@ -15,14 +15,13 @@ from zoneinfo import ZoneInfo
 from sparkmirror.cli.transform.tried_record import TriedRecord
 from sparkmirror.cluster.produce_and_consume import ConsumerRecord, read_topic
 from sparkmirror.config.client_configs import ClientType, ClusterSide
+from sparkmirror.connect.connectors.source.dead_letter_topics import transformation_faults
 from sparkmirror.connect.connectors.source.source_config import MirrorSourceConfig
 from sparkmirror.connect.connectors.source.transform_settings import UTC_NAME, default_zone_name
 from sparkmirror.mirror.topics.routed_policy import unrouted_policy
 from sparkmirror.model import TopicPartition
 from sparkmirror.transforms.configuration.connector_transformer import connector_transformer
-from sparkmirror.transforms.configuration.unsupported_transformations import (
-    unsupported_transformations,
-)
+from sparkmirror.transforms.configuration.error_settings import dead_letter_topic
 from sparkmirror.transforms.data.java_environment import JavaEnvironment
 from sparkmirror.transforms.lane_choice import connector_lane
 from sparkmirror.transforms.record import KafkaRecord
@@ -75,6 +74,7 @@ def try_transformations(
         now_ms=time.time_ns() // 1_000_000, zone=UTC if zone == UTC_NAME else ZoneInfo(zone)
     )
     transformer = connector_transformer(config, environment)
+    letters = dead_letter_topic(config)
     is_unchanged = policy.is_heartbeats_topic(topic)
 
     def tried(record: ConsumerRecord) -> TriedRecord:
@@ -92,11 +92,12 @@ def try_transformations(
             offset=record.offset,
             before=before,
             outcome=outcome,
+            dead_letter_topic=letters.name if letters else "",
         )
 
     lane = connector_lane(config)
     return Trial(
         records=tuple(tried(record) for record in records),
         lane="" if lane is None else str(lane),
-        refusals=tuple(fault.message for fault in unsupported_transformations(config)),
+        refusals=tuple(fault.message for fault in transformation_faults(config)),
     )

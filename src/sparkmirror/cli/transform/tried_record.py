@@ -27,6 +27,8 @@ class TriedRecord:
     offset: int
     before: KafkaRecord
     outcome: Outcome
+    dead_letter_topic: str = ""
+    """Where records go that fail and are tolerated; empty if nowhere."""
 
     @property
     def after(self) -> KafkaRecord | None:
@@ -47,6 +49,12 @@ class TriedRecord:
             return "held"
         return "dropped" if isinstance(self.outcome, DroppedRecord) else "sent"
 
+    @property
+    def dead_letter(self) -> str:
+        """The topic that gets the record unchanged because it failed; empty if none does."""
+        is_tolerated = isinstance(self.outcome, DroppedRecord) and self.outcome.tolerated
+        return self.dead_letter_topic if is_tolerated else ""
+
     def text_lines(self) -> Iterator[str]:
         """Yield the lines for a terminal: a part that changes has two."""
         after = self.after
@@ -59,6 +67,8 @@ class TriedRecord:
                 yield f"  {_ARROW:>8} {new[name]}"
         if self.failure is not None:
             yield f"  {'error':<8} {failure_text(self.failure)}"
+        if self.dead_letter:
+            yield f"  {'letter':<8} {self.dead_letter}"
 
     def json_object(self) -> dict[str, Any]:
         """Return the members for programs. A part that is not UTF-8 is an object with base64."""
@@ -77,6 +87,7 @@ class TriedRecord:
                 "class": failure.error.java_class,
                 "message": str(failure.error),
             },
+            "dead_letter": self.dead_letter or None,
         }
 
 

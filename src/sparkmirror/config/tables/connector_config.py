@@ -24,7 +24,7 @@ from sparkmirror.config.definition.validators import (
     ValidString,
 )
 from sparkmirror.config.definition.value_types import Type
-from sparkmirror.config.tables.no_effect_reasons import BYTES, NOT_LOGGED, NOT_RETRIED, ONE_VERSION
+from sparkmirror.config.tables.no_effect_reasons import BYTES, NOT_RETRIED, ONE_VERSION
 
 COMMON_GROUP: Final = "Common"
 TRANSFORMS_GROUP: Final = "Transforms"
@@ -225,7 +225,9 @@ _ERRORS: Final = ConfigDef(
         Type.BOOLEAN,
         False,
         MEDIUM,
-        NOT_LOGGED,
+        "Whether a record that a transformation fails on, and that errors.tolerance=all drops, is "
+        "logged: stage, class, topic, partition, offset, time and error. A partition gets at most "
+        "one line in a second, and the next one counts the others.",
         group=ERROR_GROUP,
         order=4,
         width=Width.SHORT,
@@ -236,7 +238,8 @@ _ERRORS: Final = ConfigDef(
         Type.BOOLEAN,
         False,
         MEDIUM,
-        NOT_LOGGED,
+        "Whether such a log line also has key, value and headers of the record, and the causes of "
+        "the error.",
         group=ERROR_GROUP,
         order=5,
         width=Width.SHORT,

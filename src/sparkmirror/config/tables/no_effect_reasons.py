@@ -14,9 +14,6 @@ METRICS: Final = "No effect here: there is no JMX; /metrics has the figures."
 ONE_VERSION: Final = "No effect here: there is one version of each plug-in."
 BYTES: Final = "No effect here: records are copied as bytes, without a converter."
 NOT_RETRIED: Final = "No effect here: a transformation that failed is not tried again."
-NOT_LOGGED: Final = (
-    "No effect here: a record that fails is named in the reason of its partition, or counted."
-)
 NO_TRANSFORMATIONS: Final = "No effect here: only source connectors apply transformations."
 TOPIC_CREATION: Final = "No effect here: a mirror creates its topics after those of the source."
 OTHER_GROUP_PROTOCOL: Final = (

@@ -1,11 +1,11 @@
-"""The keys of transformations that Kafka does not have."""
+"""The keys of transformations that Kafka does not have: formats, and dead letters."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from sparkmirror.config.definition.config_def import MEDIUM, ConfigDef, ConfigKey
-from sparkmirror.config.definition.validators import ValidString
+from sparkmirror.config.definition.config_def import LOW, MEDIUM, ConfigDef, ConfigKey
+from sparkmirror.config.definition.validators import Range, ValidString
 from sparkmirror.config.definition.value_types import Type
 
 BYTES_FORMAT: Final = "bytes"
@@ -16,6 +16,8 @@ VALUE_FORMAT: Final = "sparkmirror.transform.value.format"
 HEADER_FORMAT: Final = "sparkmirror.transform.header.format"
 ERRORS_TOLERANCE: Final = "errors.tolerance"
 DEADLETTERQUEUE_TOPIC: Final = "sparkmirror.errors.deadletterqueue.topic.name"
+DEADLETTERQUEUE_REPLICATION: Final = "sparkmirror.errors.deadletterqueue.topic.replication.factor"
+DEADLETTERQUEUE_CONTEXT: Final = "sparkmirror.errors.deadletterqueue.context.headers.enable"
 
 
 def format_key(part: str) -> str:
@@ -45,8 +47,24 @@ TRANSFORM_ADDITIONS: Final = ConfigDef(
         Type.STRING,
         "",
         MEDIUM,
-        "Refused: records that a transformation fails on cannot be sent to a topic. With "
-        "errors.tolerance=all they are dropped and counted.",
+        "Topic of the target for the records that a transformation fails on, unchanged. Needs "
+        "errors.tolerance=all. Empty: such records are dropped and counted.",
+    ),
+    ConfigKey(
+        DEADLETTERQUEUE_REPLICATION,
+        Type.SHORT,
+        3,
+        MEDIUM,
+        "Replication factor with which that topic is created if it is missing.",
+        validator=Range(1),
+    ),
+    ConfigKey(
+        DEADLETTERQUEUE_CONTEXT,
+        Type.BOOLEAN,
+        False,
+        LOW,
+        "Whether a dead letter gets headers that say where it comes from and why it failed: the "
+        "names of Connect's, which begin with __connect.errors.",
     ),
 )
 """What a source connector with transformations reads besides Kafka's keys."""

@@ -41,6 +41,8 @@ class MirrorPartitionStatus:
     """Records that transformations have dropped since the driver started."""
     skipped: int = 0
     """Records that failed in a transformation since the driver started, and are not copied."""
+    dead_letters: int = 0
+    """Those of them that the topic for dead letters has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,10 +10,8 @@ from typing import Self
 from sparkmirror.config.definition.connector_config_validation import WorkerCapabilities
 from sparkmirror.config.definition.value_types import ParsedValue, split_list
 from sparkmirror.config.plugin_module_allowlist import NO_PLUGIN_MODULES, PluginModuleAllowlist
+from sparkmirror.connect.connectors.source.dead_letter_topics import transformation_faults
 from sparkmirror.connect.internal_requests.inter_worker_settings import InterWorkerSettings
-from sparkmirror.transforms.configuration.unsupported_transformations import (
-    unsupported_transformations,
-)
 
 OVERRIDE_ALLOWLIST = "connector.client.config.override.allowlist"
 REQUEST_TIMEOUT_S = 90.0
@@ -72,7 +70,7 @@ class WorkerSettings:
                 override_policy=str(config["connector.client.config.override.policy"]),
                 override_allowlist=split_list(file_values.get(OVERRIDE_ALLOWLIST, "")),
                 plugin_modules=plugin_modules,
-                transformation_faults=unsupported_transformations,
+                transformation_faults=transformation_faults,
             ),
             tracks_topics=config["topic.tracking.enable"] is True,
             allows_topic_reset=config["topic.tracking.allow.reset"] is True,

@@ -16,6 +16,7 @@ from sparkmirror.copy.control.messages import (
     LeaseProgress,
     ProgressReport,
 )
+from sparkmirror.copy.failure_counts import FailureCounts
 from sparkmirror.copy.lease import Lease
 from sparkmirror.copy.record_ages import RecordAges
 from sparkmirror.copy.transactional_producer_config import TransactionalProducer
@@ -79,6 +80,9 @@ def _from_json(kind: type[Any], value: dict[str, Any]) -> dict[str, Any]:
         value["progress"] = {
             key: LeaseProgress(**dict(zip(_PROGRESS_FIELDS, values, strict=True)))
             for key, values in value["progress"].items()
+        }
+        value["failures"] = {
+            key: FailureCounts(*map(int, counts)) for key, counts in value["failures"].items()
         }
         value["ages"] = {key: RecordAges.from_json(ages) for key, ages in value["ages"].items()}
     return value

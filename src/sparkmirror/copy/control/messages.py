@@ -23,6 +23,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from sparkmirror.copy.failure_counts import FailureCounts
 from sparkmirror.copy.lease import Lease
 from sparkmirror.copy.record_ages import RecordAges
 from sparkmirror.copy.transactional_producer_config import TransactionalProducer
@@ -105,11 +106,20 @@ class ProgressReport:
     """Records that transformations dropped."""
     skipped: dict[str, int] = field(default_factory=dict)
     """Records that failed in a transformation and are not copied (`errors.tolerance=all`)."""
+    failures: dict[str, FailureCounts] = field(default_factory=dict)
+    """What was logged and written about such records."""
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing has changed since the last report, so that it only renews the lease."""
-        return not (self.progress or self.runs or self.lanes or self.bytes or self.suppressed)
+        return not (
+            self.progress
+            or self.runs
+            or self.lanes
+            or self.bytes
+            or self.suppressed
+            or self.failures
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -171,6 +171,9 @@ class TaskEventHandler:
                 owned.add_run(source_first, target_first, length)
                 run = OffsetRun(source_first, target_first, length)
                 self.progress.on_copied(owned.source, run)
+        self._add_counts(hello, report)
+
+    def _add_counts(self, hello: Hello, report: ProgressReport) -> None:
         for tracked, size in self._owned(hello, report.bytes):
             tracked.bytes += size
         for tracked, ages in self._owned(hello, report.ages):
@@ -181,6 +184,8 @@ class TaskEventHandler:
             tracked.filtered += records
         for tracked, records in self._owned(hello, report.skipped):
             tracked.skipped += records
+        for tracked, counts in self._owned(hello, report.failures):
+            tracked.failures = tracked.failures.plus(counts)
 
     def _on_lease_ended(self, hello: Hello, ended: LeaseEnded) -> None:
         tracked = self._partition_owned_by(hello, ended.partition)

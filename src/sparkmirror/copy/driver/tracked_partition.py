@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from sparkmirror.backoff import Backoff
 from sparkmirror.copy.control.messages import Hello, LeaseProgress
+from sparkmirror.copy.failure_counts import FailureCounts
 from sparkmirror.copy.lease import NO_TASK, Lease
 from sparkmirror.copy.receipt import Receipt
 from sparkmirror.copy.record_ages import ReportedAges
@@ -63,6 +64,8 @@ class TrackedPartition:
     """Records that transformations have dropped since the driver started."""
     skipped: int = 0
     """Records that failed in a transformation since the driver started, and are not copied."""
+    failures: FailureCounts = FailureCounts()
+    """What tasks logged and wrote about such records since the driver started."""
     active: int = 0
     """Records that its owner has fetched, and the target has not acknowledged."""
     queued_bytes: int = 0
@@ -345,6 +348,7 @@ class TrackedPartition:
             self.suppressed,
             self.filtered,
             self.skipped,
+            self.failures,
             self.active,
             self.queued_bytes,
             self.newest_ms,
@@ -372,6 +376,7 @@ class TrackedPartition:
             suppressed=self.suppressed,
             filtered=self.filtered,
             skipped=self.skipped,
+            failures=self.failures,
             active=self.active,
             queued_bytes=self.queued_bytes,
             newest_ms=self.newest_ms,

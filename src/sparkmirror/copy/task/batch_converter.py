@@ -75,6 +75,8 @@ class BatchConverter:
     """Records that transformations have dropped since the last report."""
     skipped: int = 0
     """Records that failed in a transformation since the last report, and are not copied."""
+    errors_logged: int = 0
+    """Log lines about such records since the last report."""
     unread_bytes: int = 0
     """How much of the last response was left at the deadline."""
     _small: list[SmallBatch] = field(default_factory=list)

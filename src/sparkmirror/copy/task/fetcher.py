@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -30,7 +30,11 @@ from sparkmirror.copy.task.fetch_plan import (
     FetchPlan,
     FetchSizeEstimator,
 )
-from sparkmirror.copy.task.leased_partition import UNKNOWN_END_OFFSET, LeasedPartition
+from sparkmirror.copy.task.leased_partition import (
+    UNKNOWN_END_OFFSET,
+    LeasedPartition,
+    ignore_change,
+)
 from sparkmirror.copy.task.produce.error_reactions import lease_end_for_fetch_error
 from sparkmirror.copy.task.produce.sender import Sender
 from sparkmirror.copy.task.throttle import Throttle
@@ -79,6 +83,8 @@ class Fetcher:
     read_committed: bool
     rack: str
     request_timeout_s: float
+    on_converted: Callable[[LeasedPartition], None] = ignore_change
+    """Called when records of a partition were converted."""
     _fetch_sizes: dict[int, FetchSizeEstimator] = field(default_factory=dict)
     _plans: dict[int, FetchPlan] = field(default_factory=dict)
     _by_broker: dict[int, list[LeasedPartition]] = field(default_factory=dict)
@@ -340,6 +346,7 @@ class Fetcher:
         if partition.queue.next_fetch_offset > before:
             self.throttle.consume(size, time.monotonic())
             self.sender.mark_ready(partition)
+            self.on_converted(partition)
         return True
 
     def _handle_error(self, partition: LeasedPartition, code: ErrorCode, now: float) -> None:

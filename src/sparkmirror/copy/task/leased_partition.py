@@ -14,12 +14,14 @@ it again. Only a batch whose outcome is unknown is still sent, under the same se
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sparkmirror.backoff import Backoff
 from sparkmirror.copy.control.messages import NO_CODEC, LeaseEndReason, LeaseProgress
+from sparkmirror.copy.failure_counts import FailureCounts
 from sparkmirror.copy.record_ages import AgeCounter, RecordAges
 from sparkmirror.copy.task.batch_converter import BatchConverter
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
@@ -27,6 +29,8 @@ from sparkmirror.model import TopicPartition
 from sparkmirror.wire.protocol.produce import partition_overhead
 
 UNKNOWN_END_OFFSET = -1
+DEAD_LETTER_WAIT_S = 0.1
+"""How long a full queue with dead letters is not looked at again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +109,10 @@ class LeasedPartition:
     """The ages of the records acknowledged since the last report."""
     suppressed: int = 0
     """Records that a check found on the target since the last report: they are not sent again."""
+    failures: FailureCounts = FailureCounts()
+    """What became of dead letters since the last report."""
+    dead_letter_error: str = ""
+    """Why its dead letters are not written at the moment; empty if they are."""
     preferred_read_replica: int | None = None
     """The broker from which the source wants us to fetch, because it is in our rack."""
     needs_sequence_check: bool = False
@@ -149,7 +157,8 @@ class LeasedPartition:
         """Whether the lease can be returned: no open request, nothing left to send."""
         if self.end_reason is None or self.queue.open_requests:
             return False
-        return not (self._sends_queue_first and self.queue.unacknowledged())
+        is_queue_empty = not (self.queue.unacknowledged() or self.queue.dead_letters)
+        return is_queue_empty or not self._sends_queue_first
 
     @property
     def is_waiting(self) -> bool:
@@ -183,11 +192,15 @@ class LeasedPartition:
     def fetchable_at(self, max_queued_bytes: int) -> float:
         """Return the earliest moment at which a request may name the partition.
 
-        A full queue waits for the target, which gets nothing before the end of its backoff.
+        A full queue waits for the target, which gets nothing before the end of its backoff. How
+        long dead letters take is unknown.
         """
         if self.queue.queued_bytes < max_queued_bytes:
             return self.fetch_backoff.until
-        return max(self.fetch_backoff.until, self.send_backoff.until)
+        waits_until = max(self.fetch_backoff.until, self.send_backoff.until)
+        if self.queue.dead_letters:
+            waits_until = max(waits_until, time.monotonic() + DEAD_LETTER_WAIT_S)
+        return waits_until
 
     @property
     def has_ages(self) -> bool:
@@ -214,6 +227,17 @@ class LeasedPartition:
         """Return the records that failed and are not copied since the last call."""
         records, self.converter.skipped = self.converter.skipped, 0
         return records
+
+    @property
+    def has_failures(self) -> bool:
+        """Whether `pop_failures` returns anything but zeros."""
+        return any(self.failures) or self.converter.errors_logged > 0
+
+    def pop_failures(self) -> FailureCounts:
+        """Return what was logged and written about failed records since the last call."""
+        counts = self.failures.plus(FailureCounts(errors_logged=self.converter.errors_logged))
+        self.failures, self.converter.errors_logged = FailureCounts(), 0
+        return counts
 
     def close(self) -> None:
         """End the lease when the batches that were sent are acknowledged.
@@ -290,7 +314,8 @@ class LeasedPartition:
             self.end_message
             or (brokers is not REACHABLE and brokers.error)
             or self.send_backoff.reason
-            or self.fetch_backoff.reason,
+            or self.fetch_backoff.reason
+            or self.dead_letter_error,
             self.converter.leader_epoch,
             queue.next_expected - queue.expected,
             queue.queued_bytes,

@@ -22,6 +22,7 @@ from sparkmirror.copy.settings import CopySettings, target_limits_from_json
 from sparkmirror.copy.task.cluster_connections import ClusterConnections
 from sparkmirror.copy.task.fetcher import Fetcher
 from sparkmirror.copy.task.leased_partition import LeasedPartition
+from sparkmirror.copy.task.produce.dead_letter_writer import DeadLetterWriter
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
 from sparkmirror.copy.task.produce.sender import Sender
 from sparkmirror.copy.task.produce.transaction_manager import TransactionManager
@@ -47,6 +48,8 @@ class TaskLeases:
     send: Callable[[ControlMessage], None]
     new_transaction_manager: Callable[[Transaction], TransactionManager]
     converters: ConverterFactory
+    dead_letters: DeadLetterWriter | None = None
+    """Writes the records that fail; None if they have no topic."""
     transactions: TransactionManager | None = None
     """In exactly-once mode, from the first grant on."""
     _by_key: dict[str, LeasedPartition] = field(default_factory=dict)
@@ -125,6 +128,8 @@ class TaskLeases:
         del self._by_key[partition.key]
         self.reporter.forget(partition)
         self.sender.remove(partition)
+        if self.dead_letters:
+            self.dead_letters.remove(partition)
         is_clean = self._is_clean(partition)
         lease = partition.queue.abandon()
         assert partition.end_reason is not None

@@ -171,6 +171,7 @@ class TaskReporter:
             suppressed={p.key: p.pop_suppressed() for p in changed if p.suppressed},
             filtered={p.key: p.pop_filtered() for p in changed if p.converter.filtered},
             skipped={p.key: p.pop_skipped() for p in changed if p.converter.skipped},
+            failures={p.key: p.pop_failures() for p in changed if p.has_failures},
         )
 
     @property

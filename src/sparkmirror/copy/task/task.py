@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Self
 
 from sparkmirror.config.client_configs import WORKER_PRODUCER_PREFIX
@@ -37,6 +38,8 @@ from sparkmirror.copy.task.leased_partition import (
     LeasedPartition,
 )
 from sparkmirror.copy.task.leases import TaskLeases
+from sparkmirror.copy.task.produce.dead_letter_appender import DeadLetterAppender
+from sparkmirror.copy.task.produce.dead_letter_writer import DeadLetterWriter
 from sparkmirror.copy.task.produce.resend_checks import ResendChecker, SequenceChecker
 from sparkmirror.copy.task.produce.sender import Sender
 from sparkmirror.copy.task.produce.transaction_manager import TransactionManager
@@ -44,6 +47,7 @@ from sparkmirror.copy.task.produce.transaction_state import Transaction
 from sparkmirror.copy.task.reports import TaskReporter
 from sparkmirror.copy.task.throttle import Throttle
 from sparkmirror.copy.task.transform.converter_factory import ConverterFactory
+from sparkmirror.copy.task.transform.failed_records import FailureReporting
 from sparkmirror.copy.transaction_committer import TransactionCommitter
 from sparkmirror.errors import MirrorError
 from sparkmirror.wire.net.buffer_pool import MemoryBudget
@@ -113,6 +117,9 @@ class CopyTask:
         self.source.on_change = self.fetcher.invalidate_brokers
         self.resend_checker = ResendChecker(self.loop, Router(*target), self.sender)
         self.sequence_checker = SequenceChecker(self.loop, Router(*target), self.sender)
+        reporting = FailureReporting.for_settings(settings)
+        self.error_log = reporting.log if reporting else None
+        self.dead_letters = self._new_dead_letter_writer(reporting)
         self.leases = TaskLeases(
             settings=settings,
             source=self.source,
@@ -122,7 +129,8 @@ class CopyTask:
             reporter=self.reporter,
             send=connection.send,
             new_transaction_manager=self._new_transaction_manager,
-            converters=ConverterFactory.for_settings(settings),
+            converters=replace(ConverterFactory.for_settings(settings), reporting=reporting),
+            dead_letters=self.dead_letters,
         )
         self._partitions = self.leases.partitions
         self._message_handler = DriverMessageHandler(self.leases, self.reporter, self.throttle)
@@ -164,6 +172,8 @@ class CopyTask:
             self.leases.transactions.poll(self._partitions, now)
         self.sender.poll(now)  # before the fetch, so that fetched batches make space for more
         self.fetcher.poll(self._partitions, now)
+        if self.dead_letters:
+            self.dead_letters.poll(now)
         if not self._is_acknowledgement_only:
             if now >= self._housekeeping_at:
                 self._run_housekeeping(now)
@@ -179,6 +189,8 @@ class CopyTask:
 
     def close(self) -> None:
         """Close all connections and the loop. Sends nothing."""
+        if self.dead_letters:
+            self.dead_letters.close()
         self.source.close()
         self.target.close()
         self.loop.unregister(self.connection)
@@ -194,6 +206,8 @@ class CopyTask:
         self.resend_checker.poll(needing_attention, now)
         self.sequence_checker.poll(needing_attention)
         self.leases.return_ended(now)
+        if self.error_log:
+            self.error_log.poll(now)
         self.reporter.send_report_if_due(self._partitions, now)
 
     def _check_lease(self, now: float) -> None:
@@ -214,6 +228,7 @@ class CopyTask:
             self.source.next_turn_at(now),
             self.target.next_turn_at(now),
             self.leases.next_turn_at(now),
+            self.dead_letters.next_turn_at if self.dead_letters else float("inf"),
         )
 
     def _next_attempt_at(self, now: float) -> float:
@@ -251,6 +266,17 @@ class CopyTask:
             self.settings.source_alias,
         )
         return TransactionManager(self.loop, transaction, committer, self.reporter)
+
+    def _new_dead_letter_writer(
+        self, reporting: FailureReporting | None
+    ) -> DeadLetterWriter | None:
+        if reporting is None or reporting.topic is None:
+            return None
+        name = reporting.topic.name
+        appender = DeadLetterAppender(Router(*self._target_client), name)
+        writer = DeadLetterWriter(self.loop, appender, name, self.sender.mark_ready)
+        self.fetcher.on_converted = writer.add
+        return writer
 
     def _connect_leaders(self) -> None:
         """Keep a connection to the brokers of every partition: the loop notices when it closes."""

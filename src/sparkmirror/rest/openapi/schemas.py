@@ -197,6 +197,7 @@ SCHEMAS: Final[Mapping[str, Schema]] = {
                         "delivery": _enum("", "sequenced", "exactly-once", "at-least-once"),
                         "filtered": _NUMBER,
                         "skipped": _NUMBER,
+                        "dead_letters": _NUMBER,
                     }
                 )
             ),

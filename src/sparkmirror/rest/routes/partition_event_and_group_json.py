@@ -98,6 +98,7 @@ def _partition_json(status: MirrorPartitionStatus) -> JsonItem:
         "delivery": status.delivery,
         "filtered": status.filtered,
         "skipped": status.skipped,
+        "dead_letters": status.dead_letters,
     }
 
 

@@ -1,17 +1,23 @@
-"""The transformations of a source connector that are valid in Connect but cannot be run here."""
+"""The transformations of a source connector that are valid in Connect but cannot be run here.
+
+And dead letters that cannot be written.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
 from sparkmirror.config.definition.value_types import Props, trim
-from sparkmirror.config.tables.transform_additions import DEADLETTERQUEUE_TOPIC
+from sparkmirror.config.tables.transform_additions import DEADLETTERQUEUE_TOPIC, ERRORS_TOLERANCE
 from sparkmirror.errors import ConfigError, ConfigFault, TransformError
+from sparkmirror.transforms.configuration.connector_transformer import tolerates_errors
 from sparkmirror.transforms.configuration.transformation_stages import transformation_chain
 from sparkmirror.transforms.data.java_environment import JavaEnvironment
 from sparkmirror.transforms.static_route import record_routers
 
+_TOPIC_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _ANY_TIME: Final = JavaEnvironment(now_ms=0)
 """What a stage reads and writes does not depend on the clock."""
 
@@ -38,7 +44,17 @@ def unsupported_transformations(props: Props) -> Sequence[ConfigFault]:
 
 
 def _deadletterqueue_faults(props: Props) -> Sequence[ConfigFault]:
-    if not trim(props.get(DEADLETTERQUEUE_TOPIC) or ""):
+    name = trim(props.get(DEADLETTERQUEUE_TOPIC) or "")
+    if not name:
         return ()
-    text = f"{DEADLETTERQUEUE_TOPIC} is not supported: leave it out, then such records are dropped"
-    return (ConfigFault(DEADLETTERQUEUE_TOPIC, text),)
+    if not tolerates_errors(props):
+        text = "a record that fails holds its partition and is not passed over without it"
+        fault = f"{DEADLETTERQUEUE_TOPIC} needs {ERRORS_TOLERANCE}=all: {text}"
+        return (ConfigFault(DEADLETTERQUEUE_TOPIC, fault),)
+    if not _TOPIC_NAME.fullmatch(name) or name in (".", ".."):
+        fault = (
+            f"{DEADLETTERQUEUE_TOPIC} {name!r} is no name of a topic: at most 249 letters, digits,"
+            " dots, hyphens and underscores"
+        )
+        return (ConfigFault(DEADLETTERQUEUE_TOPIC, fault),)
+    return ()

@@ -138,6 +138,7 @@ class ConnectorCounts:
         self.filtered[partition.topic] += filtered
         skipped = _increase(seen.skipped, view.skipped)
         self.tasks.add_skipped(view.task, skipped)
+        self.tasks.add_failures(view.task, view.failures.increase_since(seen.failures))
         # Ages are those of records that are sent.
         sent = _increase(before.fetched.records, view.ages.fetched.records)
         self.tasks.add_fetched(view.task, sent + filtered + skipped, now_ms)

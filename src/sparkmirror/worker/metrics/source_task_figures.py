@@ -60,6 +60,7 @@ class SourceTasks:
             commit_failure=1 - outcomes.average if outcomes.count else 0.0,
             failures=self.failures.get(task, 0),
             skipped=counts.skipped,
+            failure_counts=counts.failures,
             last_failure_ms=self.last_failures_ms.get(task, 0),
         )
 

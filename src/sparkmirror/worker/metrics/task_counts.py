@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection
 
+from sparkmirror.copy.failure_counts import FailureCounts
 from sparkmirror.copy.lease import NO_TASK
 from sparkmirror.copy.snapshot import PartitionView
 from sparkmirror.metrics.sampled_stat import MetricConfig, SampledStat
@@ -17,6 +18,8 @@ class TaskCounts:
         self.fetched = 0
         self.skipped = 0
         """Records that failed in a transformation and are not copied."""
+        self.failures = FailureCounts()
+        """What was logged and written about them."""
         self.records = 0
         self.bytes = 0
         self.fetch_rate = SampledStat(config)
@@ -51,6 +54,11 @@ class TaskCountsByNumber:
         """Add records that failed in a transformation and are not copied."""
         if records and task != NO_TASK:
             self._tasks[task].skipped += records
+
+    def add_failures(self, task: int, counts: FailureCounts) -> None:
+        """Add what was logged and written about such records."""
+        if any(counts) and task != NO_TASK:
+            self._tasks[task].failures = self._tasks[task].failures.plus(counts)
 
     def add_copied(self, task: int, records: int, size: int, now_ms: float) -> None:
         """Add records and bytes that the target has acknowledged."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sparkmirror.connect.connector_task_id import ConnectorTaskId
 from sparkmirror.connect.connectors.shared.source_task_stats import SourceTaskSummary
+from sparkmirror.copy.failure_counts import FailureCounts
 from sparkmirror.metrics import sparkmirror_metrics, task_metrics
 from sparkmirror.metrics.definition import Figure
 from sparkmirror.metrics.jmx_quoting import jmx_sanitize
@@ -31,6 +32,8 @@ class TaskReading:
     """How often a record stopped a partition."""
     skipped: int = 0
     """Records that failed in a transformation and are not copied."""
+    failure_counts: FailureCounts = FailureCounts()
+    """What was logged and written about them."""
     last_failure_ms: int = 0
     """When that happened last, in Unix time; 0 if never."""
     batches: Values | None = None
@@ -85,6 +88,9 @@ def task_figures(connector: str, task: int, reading: TaskReading) -> Iterator[Fi
         task_metrics.RECORD_ERRORS: reading.failures + reading.skipped,
         task_metrics.RECORD_FAILURES: reading.failures + reading.skipped,
         task_metrics.RECORDS_SKIPPED: reading.skipped,
+        task_metrics.ERRORS_LOGGED: reading.failure_counts.errors_logged,
+        task_metrics.DEADLETTERQUEUE_REQUESTS: reading.failure_counts.dead_letter_requests,
+        task_metrics.DEADLETTERQUEUE_FAILURES: reading.failure_counts.dead_letter_failures,
         task_metrics.LAST_ERROR_TIMESTAMP: reading.last_failure_ms,
         **dict.fromkeys(task_metrics.NEVER_HAPPENS.values(), 0.0),
     }

@@ -48,6 +48,12 @@ def test_the_location_of_offset_syncs_moves_their_rights() -> None:
     assert not any(cluster == "a" for cluster, _, name in found if "offset-syncs" in name)
 
 
+def test_dead_letters_need_the_rights_to_create_their_topic_and_to_write_to_it() -> None:
+    key = "a->b.sparkmirror.errors.deadletterqueue.topic.name"
+    found = {op for cluster, op, name in rights(f"{key} = failed\n") if name == "topic failed"}
+    assert found == {"CREATE", "DESCRIBE", "WRITE"}
+
+
 def test_only_a_flow_that_syncs_acls_needs_rights_on_the_cluster() -> None:
     assert ("a", "DESCRIBE", "the cluster") in rights()
     assert not any(

@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
+from sparkmirror.copy.failure_counts import FailureCounts
 from sparkmirror.copy.offset_commits import OffsetCommits
 from sparkmirror.copy.record_ages import AgeSummary, RecordAges
 from sparkmirror.copy.snapshot import CopyEvent, CopySnapshot, PartitionView
@@ -351,6 +352,21 @@ def test_records_that_transforms_drop_or_refuse_are_counted_across_drivers() -> 
         one_view(worker, filtered=count, skipped=2 * count, end=count)
     found = worker.series()
     assert (found[filtered], found[skipped], found[polled]) == (7, 14, 21)
+
+
+def test_log_lines_and_dead_letters_of_failed_records_are_counted_across_drivers() -> None:
+    worker = Worker()
+    names = (
+        "kafka_connect_task_error_total_errors_logged",
+        "kafka_connect_task_error_deadletterqueue_produce_requests",
+        "kafka_connect_task_error_deadletterqueue_produce_failures",
+    )
+    figures = [series(name, **TASK) for name in names]
+    assert [worker.series()[one] for one in figures] == [0, 0, 0]
+    for logged, letters, requests, failures in ((1, 2, 4, 2), (2, 4, 6, 2), (1, 1, 1, 0)):
+        counts = FailureCounts(logged, letters, requests, failures)
+        one_view(worker, skipped=requests, failures=counts, end=requests)
+    assert [worker.series()[one] for one in figures] == [3, 7, 2]
 
 
 def test_duplicates_that_were_not_sent_are_counted_across_drivers() -> None:

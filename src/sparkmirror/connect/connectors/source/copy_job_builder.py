@@ -28,6 +28,7 @@ from sparkmirror.config.tables.source_framework import SOURCE_ONLY
 from sparkmirror.connect.connectors.shared.mirror_connector_config import MirrorConnectorConfig
 from sparkmirror.connect.connectors.shared.typed_config import TypedConfig
 from sparkmirror.connect.connectors.shared.worker_client_config import WorkerClientConfig
+from sparkmirror.connect.connectors.source.dead_letter_topics import require_dead_letter_topic
 from sparkmirror.connect.connectors.source.source_config import MirrorSourceConfig
 from sparkmirror.connect.connectors.source.transform_settings import (
     default_zone_name,
@@ -89,6 +90,11 @@ def build_job(plan: TaskPlan, worker: WorkerClientConfig) -> CopyJob:
         label=connector_label(originals),
         role="replication-consumer",
     )
+    remote_topics = {
+        topic: shared.policy.format_remote_topic(shared.flow.source, topic) for topic in topics
+    }
+    if transforms:
+        require_dead_letter_topic(config, remote_topics)
     producer = worker.producer_properties(originals)
     ProducerLimits.from_properties(producer)
     job = CopyJob(
@@ -99,6 +105,7 @@ def build_job(plan: TaskPlan, worker: WorkerClientConfig) -> CopyJob:
             target_alias=shared.flow.target,
             source=consumer,
             target=producer,
+            connector=plan.connector,
             client_id=consumer["client.id"],
             read_committed=consumer.get("isolation.level") != "read_uncommitted",
             rack=consumer.get("client.rack", ""),
@@ -108,9 +115,7 @@ def build_job(plan: TaskPlan, worker: WorkerClientConfig) -> CopyJob:
         ),
         offsets_topic=worker.offsets_topic(originals),
         offsets_client=worker.offsets_client_properties(originals),
-        remote_topics={
-            topic: shared.policy.format_remote_topic(shared.flow.source, topic) for topic in topics
-        },
+        remote_topics=remote_topics,
         policy_topics=_policy_topics(shared, topics),
         untransformed_topics=_untransformed_topics(shared, topics),
         tasks=tasks,

@@ -18,6 +18,10 @@ from sparkmirror.config.client_configs import ClusterSide
 from sparkmirror.connect.connector import ConnectorContext, ExpandedConfig
 from sparkmirror.connect.connectors.shared.cluster_watcher import ClusterWatcher
 from sparkmirror.connect.connectors.shared.topic_creation import InternalTopicCreation
+from sparkmirror.connect.connectors.source.dead_letter_topics import (
+    DeadLetterTopicCreation,
+    require_dead_letter_topic,
+)
 from sparkmirror.connect.connectors.source.source_config import MirrorSourceConfig
 from sparkmirror.connect.connectors.source.source_topics import SourceTopics
 from sparkmirror.connect.connectors.source.topic_config_and_acl_sync import TopicConfigAndAclSync
@@ -25,6 +29,7 @@ from sparkmirror.mirror.connect_topics import offset_alterations
 from sparkmirror.mirror.connect_topics.offset_alterations import OffsetAlteration
 from sparkmirror.mirror.topics.task_assignment import source_task_configs
 from sparkmirror.model import TopicPartition
+from sparkmirror.transforms.configuration.error_settings import dead_letter_topic
 
 log = logging.getLogger(__name__)
 
@@ -67,6 +72,7 @@ class MirrorSourceConnector:
         if not parsed.shared.is_enabled:
             log.info("Connector %s is disabled and does nothing", self._name)
             return
+        require_dead_letter_topic(parsed, {})
         self._refresher = _TopicRefresher(parsed, self._context, self._on_no_tasks)
         if self._planning_listener is not None:
             self._planning_listener.on_planning(self._name, config)
@@ -146,6 +152,7 @@ class _TopicRefresher:
             config.offset_syncs_topic,
             config.offset_syncs_factor,
         )
+        self._dead_letters = _dead_letter_topic_creation(config, target)
         self._is_loaded = False
         self.watcher = ClusterWatcher(
             "MirrorSourceConnector",
@@ -169,6 +176,8 @@ class _TopicRefresher:
     def _refresh(self) -> float:
         if self.config.emits_offset_syncs:
             self._syncs_topic.ensure()
+        if self._dead_letters:
+            self._dead_letters.ensure()
         if self.watcher.has_refreshed:
             has_changed = self._topics.refresh()
         else:
@@ -184,7 +193,17 @@ class _TopicRefresher:
         return self._topics.refresh_took_s
 
     def _find_problem(self) -> str:
-        return "; ".join(filter(None, (self._topics.find_problem(), self._syncs_topic.problem)))
+        dead_letters = self._dead_letters.problem if self._dead_letters else ""
+        problems = (self._topics.find_problem(), self._syncs_topic.problem, dead_letters)
+        return "; ".join(filter(None, problems))
 
     def _sync_configs(self) -> str:
         return self._topic_sync.sync_configs(self._topics.synced_topics())
+
+
+def _dead_letter_topic_creation(
+    config: MirrorSourceConfig, target: Admin
+) -> DeadLetterTopicCreation | None:
+    originals = config.shared.originals
+    topic = dead_letter_topic(originals) if originals.get("transforms", "").strip() else None
+    return DeadLetterTopicCreation(target, topic) if topic else None

@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 
 from sparkmirror.errors import ConfigError
 from sparkmirror.transforms.configuration.connector_transformer import record_transformer
+from sparkmirror.transforms.configuration.error_settings import LOG_ENABLE, LOG_INCLUDE_MESSAGES
 from sparkmirror.transforms.configuration.transformation_stages import transformation_chain
 from sparkmirror.transforms.configuration.unsupported_transformations import (
     unsupported_transformations,
@@ -24,12 +25,14 @@ from sparkmirror.transforms.data.java_environment import JavaEnvironment
 from sparkmirror.transforms.static_route import without_routing
 
 _TRANSFORMS: Final = "transforms"
-_PREFIXES: Final = ("transforms.", "predicates.")
+_PREFIXES: Final = ("transforms.", "predicates.", "sparkmirror.errors.deadletterqueue.")
 _KEYS: Final = frozenset(
     {
         _TRANSFORMS,
         "predicates",
         "errors.tolerance",
+        LOG_ENABLE,
+        LOG_INCLUDE_MESSAGES,
         *(format_key(part) for part in ("key", "value", "header")),
     }
 )

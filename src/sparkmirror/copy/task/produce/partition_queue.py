@@ -13,6 +13,10 @@ Invariants, asserted:
        that does not know a producer accepts any sequence as its first. A second batch could
        overtake a first one that the broker refuses.
 
+A record that failed in a transformation may have a dead letter. Until the target has the letter,
+nothing behind that record is sent, and the position does not pass it. So whatever the target's log
+shows after an unclean end, no letter is missing before it.
+
 In exactly-once mode the task's transaction assigns the sequence when the batch is sent, and the
 target chooses the offset. `lease` then has the committed state and moves with every commit.
 
@@ -25,10 +29,11 @@ No I/O: the sender asks what to send and reports the result.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from sparkmirror.copy.lease import Lease
+from sparkmirror.copy.task.produce.dead_letter import DeadLetter
 from sparkmirror.copy.task.produce.pending_batch import PendingBatch
 from sparkmirror.copy.task.produce.transaction_state import Transaction
 from sparkmirror.mirror.offsets.run_map import OffsetRun
@@ -53,6 +58,8 @@ class PartitionQueue:
     """Records copied so far, by earlier owners of the partition too."""
     ready: deque[PendingBatch] = field(init=False, default_factory=deque)
     in_flight: deque[PendingBatch] = field(init=False, default_factory=deque)
+    dead_letters: deque[DeadLetter] = field(init=False, default_factory=deque)
+    """Those that the target does not have yet, in source order."""
     queued_bytes: int = field(init=False, default=0)
     """Bytes fetched and not acknowledged."""
     open_requests: int = field(init=False, default=0)
@@ -91,7 +98,48 @@ class PartitionQueue:
         assert next_source_offset >= self.next_fetch_offset
         self.next_fetch_offset = next_source_offset
         if not self.in_flight and not self.ready:
-            self.position = next_source_offset
+            self.position = self._before_dead_letters(next_source_offset)
+
+    # -- dead letters ----------------------------------------------------------------------------
+
+    def add_dead_letter(self, letter: DeadLetter) -> None:
+        """Hold back what follows a record until its letter is acknowledged.
+
+        Call it before the queue advances over the record.
+        """
+        assert letter.source_offset >= self.next_fetch_offset
+        self.dead_letters.append(letter)
+        self.queued_bytes += letter.size
+
+    def acknowledge_dead_letters(self, letters: Iterable[DeadLetter]) -> None:
+        """Remove letters that the target has. Those that were dropped meanwhile are ignored."""
+        for letter in letters:
+            if self.dead_letters and self.dead_letters[0] is letter:
+                self.queued_bytes -= self.dead_letters.popleft().size
+        if not self.in_flight and not self.ready:
+            self.position = self._before_dead_letters(self.next_fetch_offset)
+
+    def drop_dead_letters_from(self, source_offset: int) -> None:
+        """Drop the letters of records that are read again, from this one on."""
+        while self.dead_letters and self.dead_letters[-1].source_offset >= source_offset:
+            self.queued_bytes -= self.dead_letters.pop().size
+
+    def drop_held(self) -> None:
+        """Drop all letters and the batches that wait for them. They are read again."""
+        self._drop_last_while(self._is_held)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the next batch waits for a dead letter."""
+        return bool(self.ready) and self._is_held(self.ready[0])
+
+    def _is_held(self, batch: PendingBatch) -> bool:
+        letters = self.dead_letters
+        return bool(letters) and batch.next_source_offset > letters[0].source_offset
+
+    def _before_dead_letters(self, source_offset: int) -> int:
+        letters = self.dead_letters
+        return min(source_offset, letters[0].source_offset) if letters else source_offset
 
     # -- sending ---------------------------------------------------------------------------------
 
@@ -100,6 +148,8 @@ class PartitionQueue:
         may_pipeline = self.is_producer_known and self.lease.is_idempotent
         limit = MAX_IN_FLIGHT_BATCHES if may_pipeline else 1
         if self.is_resending or not self.ready or len(self.in_flight) >= limit:
+            return None
+        if self._is_held(self.ready[0]):
             return None
         if self.transaction and not self.transaction.assign_sequence(
             self.ready[0], self.lease.target
@@ -135,7 +185,7 @@ class PartitionQueue:
         self.records += batch.record_count
         self.position = batch.next_source_offset
         if not self.in_flight and not self.ready:
-            self.position = self.next_fetch_offset
+            self.position = self._before_dead_letters(self.next_fetch_offset)
         self.queued_bytes -= batch.size
         batch.release()
         return batch.runs()
@@ -190,8 +240,14 @@ class PartitionQueue:
         self.check_invariants()
 
     def drop_unsent(self) -> None:
-        """Drop the batches that the target certainly lacks. The next owner fetches them again."""
-        while self.ready and not self.ready[-1].is_ambiguous:
+        """Drop the batches that the target certainly lacks, and all dead letters.
+
+        The next owner fetches them again.
+        """
+        self._drop_last_while(lambda batch: not batch.is_ambiguous)
+
+    def _drop_last_while(self, is_dropped: Callable[[PendingBatch], bool]) -> None:
+        while self.ready and is_dropped(self.ready[-1]):
             batch = self.ready.pop()
             if self.transaction and batch.has_sequence:
                 self.transaction.rewind_sequence(self.lease.target, batch.record_count)
@@ -200,6 +256,7 @@ class PartitionQueue:
             batch.release()
         remaining = self.unacknowledged()
         self.next_fetch_offset = remaining[-1].next_source_offset if remaining else self.position
+        self.drop_dead_letters_from(self.next_fetch_offset)
         self.check_invariants()
 
     # -- in transactions -------------------------------------------------------------------------
@@ -249,6 +306,7 @@ class PartitionQueue:
             batch.release()
         self.in_flight.clear()
         self.ready.clear()
+        self.dead_letters.clear()
         self.queued_bytes = 0
         self.next_fetch_offset, self.next_expected = self.position, self.expected
         return self.durable_lease

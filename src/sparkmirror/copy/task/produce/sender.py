@@ -110,7 +110,9 @@ class Sender:
             if not partition.queue.ready:
                 del self._ready[partition]
             elif now >= partition.send_backoff.until and not (
-                partition.needs_sequence_check or partition.needs_resend_check
+                partition.needs_sequence_check
+                or partition.needs_resend_check
+                or partition.queue.is_held
             ):
                 node = self.cluster.leader_node(partition.target)
                 if node is not None:

@@ -39,6 +39,8 @@ class RecordOutcomes:
     """The source offsets of records that the chain dropped."""
     skipped: list[int] = field(default_factory=list)
     """Those of records that failed and are dropped, because the connector tolerates errors."""
+    errors: list[FailedRecord] = field(default_factory=list)
+    """Where and why each of these failed."""
     refused: UncopyableRecord | None = None
     """The first record that failed and is not tolerated."""
 
@@ -78,6 +80,7 @@ class BatchTransform:
                 outcomes.filtered.append(offset)
             else:
                 outcomes.skipped.append(offset)
+                outcomes.errors.append(outcome.tolerated)
             return None
         if not self._ignores_headers:
             headers = tuple([(header_bytes(name), content) for name, content in outcome.headers])

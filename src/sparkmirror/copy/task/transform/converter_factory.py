@@ -18,6 +18,8 @@ from sparkmirror.copy.lease import Lease
 from sparkmirror.copy.settings import CopySettings
 from sparkmirror.copy.task.batch_converter import BatchConverter
 from sparkmirror.copy.task.transform.batch_transform import BatchTransform
+from sparkmirror.copy.task.transform.failed_record_texts import RecordOrigin
+from sparkmirror.copy.task.transform.failed_records import FailureReporting, PartitionFailures
 from sparkmirror.copy.task.transform.header_transform import HeaderTransform
 from sparkmirror.copy.task.transform.transforming_converter import TransformingConverter
 from sparkmirror.errors import ConfigError
@@ -37,6 +39,8 @@ class ConverterFactory:
     transformer: RecordTransformer | None = None
     uses_header_lane: bool = True
     """Whether keys and values stay closed for chains that do not need them."""
+    reporting: FailureReporting | None = None
+    """What is done about records that fail; None, as in a driver: they are only counted."""
 
     @classmethod
     def for_settings(cls, settings: CopySettings) -> Self:
@@ -85,7 +89,15 @@ class ConverterFactory:
             leader_epoch=lease.source_epoch,
             transform=transform,
             headers=headers,
+            failures=self._new_failures(lease),
         )
+
+    def _new_failures(self, lease: Lease) -> PartitionFailures | None:
+        if self.reporting is None:
+            return None
+        connector = self.reporting.connector
+        origin = RecordOrigin(connector=connector, task=max(lease.task, 0), partition=lease.source)
+        return PartitionFailures(self.reporting, origin)
 
     def new_plain_converter(self, lease: Lease, limits: TargetLimits) -> BatchConverter:
         """Return a converter that changes no record."""

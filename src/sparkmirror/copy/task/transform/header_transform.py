@@ -137,6 +137,7 @@ class HeaderTransform:
                 outcomes.filtered.append(offset)
             else:
                 outcomes.skipped.append(offset)
+                outcomes.errors.append(outcome.tolerated)
         return is_changed
 
     def _name_positions(self, body: bytes) -> Iterator[int]:

@@ -6,7 +6,8 @@ those that are kept are written again. A chain for which headers are enough leav
 unread, and a batch that it does not change takes the lane that it would take without a chain.
 
 At the first record that fails the conversion stops, as at a record that is too large: everything
-before it is queued, and the position stands at it.
+before it is queued, and the position stands at it. Records whose failure is tolerated are dropped;
+`failures` logs them and makes their dead letters.
 
 The outcome depends on the records and the config alone, not on where batches begin or where the
 position stands. So a driver that walks the same records after an unclean end finds what the task
@@ -16,20 +17,24 @@ had sent (`copy.driver.fencing.reconcile`).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import ClassVar
 
 from sparkmirror.copy.task.batch_converter import BatchConverter, UncopyableRecord
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
 from sparkmirror.copy.task.transform.batch_transform import BatchTransform, RecordOutcomes
+from sparkmirror.copy.task.transform.failed_records import PartitionFailures
 from sparkmirror.copy.task.transform.header_transform import HeaderTransform, count_from
 from sparkmirror.copy.task.transform.transformed_batches import TransformedBatches
+from sparkmirror.wire.batch.aborted_transactions import AbortedTransaction
 from sparkmirror.wire.batch.checksum import verify_crc
 from sparkmirror.wire.batch.forward_or_reopen import Lane, LaneReason
 from sparkmirror.wire.batch.header import BatchHeader
 from sparkmirror.wire.batch.merge import is_mergeable
-from sparkmirror.wire.batch.records import decompress_records, read_records
+from sparkmirror.wire.batch.records import Record, decompress_records, read_records
 from sparkmirror.wire.net.buffer_pool import ResponseFrame
 
 
@@ -41,12 +46,27 @@ class TransformingConverter(BatchConverter):
     transform: BatchTransform
     headers: HeaderTransform | None = None
     """The same chain, if topic and headers are enough for it."""
+    failures: PartitionFailures | None = None
+    """Reports records that failed; None if they are only counted."""
     monotonic: Callable[[], float] = time.monotonic
     """The clock of deadlines."""
     _collected: TransformedBatches = field(init=False)
 
     def __post_init__(self) -> None:
         self._collected = TransformedBatches(self.limits)
+
+    def _queue_batches(
+        self,
+        queue: PartitionQueue,
+        frame: ResponseFrame,
+        records: memoryview,
+        aborted: Sequence[AbortedTransaction],
+        deadline: float,
+    ) -> UncopyableRecord | None:
+        uncopyable = BatchConverter._queue_batches(self, queue, frame, records, aborted, deadline)
+        if self.failures:
+            self.errors_logged += self.failures.settle(queue)
+        return uncopyable
 
     def is_over(self, deadline: float) -> bool:
         """Whether the deadline has passed."""
@@ -85,7 +105,7 @@ class TransformingConverter(BatchConverter):
         position = self._collected.position(queue)
         records = read_records(header, batch)
         outcomes = self.transform.apply(one for one in records if one.offset >= position)
-        return self._collect(queue, header, outcomes)
+        return self._collect(queue, header, batch, outcomes)
 
     def _transform_headers(
         self,
@@ -103,13 +123,13 @@ class TransformingConverter(BatchConverter):
         if not self.headers.may_concern(body):
             if self.headers.filters_unnamed:
                 filtered = [header.next_offset - 1] * count_from(header, body, position)
-                return self._collect(queue, header, RecordOutcomes(filtered=filtered))
+                return self._collect(queue, header, batch, RecordOutcomes(filtered=filtered))
             if self.headers.keeps_unnamed and may_copy:
                 return self._copy_unchanged(queue, frame, header, batch, reason)
         outcomes, is_changed = self.headers.apply(header, body, position)
         if may_copy and not is_changed:
             return self._copy_unchanged(queue, frame, header, batch, reason)
-        return self._collect(queue, header, outcomes)
+        return self._collect(queue, header, batch, outcomes)
 
     def _copy_unchanged(
         self,
@@ -122,13 +142,25 @@ class TransformingConverter(BatchConverter):
         return self._flush(queue, frame) or self._copy_verified(queue, frame, header, batch, reason)
 
     def _collect(
-        self, queue: PartitionQueue, header: BatchHeader, outcomes: RecordOutcomes
+        self,
+        queue: PartitionQueue,
+        header: BatchHeader,
+        batch: memoryview,
+        outcomes: RecordOutcomes,
     ) -> UncopyableRecord | None:
         self.lanes[LaneReason.TRANSFORMED if outcomes.kept else LaneReason.FILTERED] += 1
-        uncopyable = self._collected.add(
-            queue, outcomes.kept, self.limits.codec_for(header.codec_id)
-        )
+        codec, kept = self.limits.codec_for(header.codec_id), outcomes.kept
+        uncopyable = None
+        if self.failures and self.failures.needs_letter(queue) and outcomes.skipped:
+            # What lies before the first letter does not wait for it.
+            first = bisect_left(kept, outcomes.skipped[0], key=attrgetter("source_offset"))
+            uncopyable = self._collected.add(queue, kept[:first], codec)
+            uncopyable = uncopyable or self._collected.flush(queue)
+            kept = kept[first:]
+        uncopyable = uncopyable or self._collected.add(queue, kept, codec)
         if uncopyable is None:
+            if self.failures and outcomes.skipped:
+                self.failures.add(queue, _at(header, batch, outcomes.skipped), outcomes.errors)
             self._collected.drop(outcomes.filtered, outcomes.skipped)
             end = outcomes.refused.offset if outcomes.refused else header.next_offset
             self._collected.skip_to(end)
@@ -146,3 +178,9 @@ class TransformingConverter(BatchConverter):
         filtered, skipped = self._collected.pop_counts()
         self.filtered += filtered
         self.skipped += skipped
+
+
+def _at(header: BatchHeader, batch: memoryview, offsets: Sequence[int]) -> list[Record]:
+    """The records of a batch at these offsets, as they were read."""
+    wanted = frozenset(offsets)
+    return [record for record in read_records(header, batch) if record.offset in wanted]

@@ -18,8 +18,14 @@ _CLASSES = "org.apache.kafka.connect.transforms"
 
 def test_tasks_get_the_keys_of_transformations_and_no_others() -> None:
     config = {**DROP_MARKED, **MASK_PRICE, "transforms": "drop,mask", "errors.tolerance": "all"}
-    secret = {"source.cluster.sasl.jaas.config": "x", "topics": ".*", "errors.log.enable": "true"}
-    assert transform_settings(config | secret) == config
+    errors = {
+        "errors.log.enable": "true",
+        "errors.log.include.messages": "true",
+        "sparkmirror.errors.deadletterqueue.topic.name": "failed",
+        "sparkmirror.errors.deadletterqueue.context.headers.enable": "true",
+    }
+    secret = {"source.cluster.sasl.jaas.config": "x", "topics": ".*", "errors.retry.timeout": "1"}
+    assert transform_settings(config | errors | secret) == config | errors
 
 
 def test_without_transforms_tasks_get_nothing() -> None:
