@@ -303,6 +303,11 @@ class LeasedPartition:
             return UNKNOWN_END_OFFSET
         return self.end_offset
 
+    @property
+    def shown_end(self) -> str:
+        """Why the lease ends, for operators; empty if that is as usual."""
+        return "" if self.end_reason is LeaseEndReason.TOPIC_WANTED else self.end_message
+
     def progress(self, brokers: BrokerReachability = REACHABLE) -> LeaseProgress:
         """Return the state of the partition for the report to the driver."""
         return self.progress_values(brokers).to_progress()
@@ -318,7 +323,7 @@ class LeasedPartition:
             durable.records,
             self.known_end(position, brokers),
             self.max_timestamp_ms,
-            self.end_message
+            self.shown_end
             or (brokers is not REACHABLE and brokers.error)
             or self.send_reason
             or self.fetch_backoff.reason,

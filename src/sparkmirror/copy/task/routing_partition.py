@@ -59,6 +59,8 @@ class RoutingPartition(LeasedPartition):
     forget_topic: Callable[[str], None]
     """Called with a topic that must be looked at before the next record goes there."""
     _routed: dict[str, RoutedPartition] = field(init=False, default_factory=dict)
+    _leaderless: TopicPartition | None = field(init=False, default=None)
+    """A remote partition without a leader for which a group waits."""
     _leaderless_since: float = field(init=False, default=0.0)
 
     def senders(self) -> Iterable[LeasedPartition]:
@@ -73,6 +75,8 @@ class RoutingPartition(LeasedPartition):
     @property
     def send_reason(self) -> str:
         """Why nothing is sent for the moment; empty if nothing prevents it."""
+        if self._leaderless:
+            return f"target: {self._leaderless} has no leader, or does not exist"
         return next((one.send_backoff.reason for one in self._all if one.send_backoff.reason), "")
 
     @property
@@ -80,7 +84,7 @@ class RoutingPartition(LeasedPartition):
         """Whether a backoff will end without an event from a socket."""
         return bool(
             self.fetch_backoff.reason
-            or self._leaderless_since
+            or self._leaderless
             or any(one.send_backoff.reason or one.needs_sequence_check for one in self._all)
         )
 
@@ -103,13 +107,14 @@ class RoutingPartition(LeasedPartition):
         waiting = [one for one in self._all if one.queue.ready]
         leaderless = [one.target for one in waiting if leader_node(one.target) is None]
         if not leaderless:
-            self._leaderless_since = 0.0
+            self._leaderless = None
             return all(now >= one.send_backoff.until for one in waiting)
-        if not self._leaderless_since:
+        if self._leaderless is None:
             self._leaderless_since = now
             self.mark_changed()
-        if now - self._leaderless_since > ROUTE_TIMEOUT_S and leaderless[0] != self.target:
-            self._end_for_leaderless(leaderless[0].topic)
+        self._leaderless = leaderless[-1]
+        if now - self._leaderless_since > ROUTE_TIMEOUT_S and self._leaderless != self.target:
+            self._end_for_leaderless(self._leaderless.topic)
         return False
 
     def _end_for_leaderless(self, topic: str) -> None:

@@ -146,6 +146,7 @@ def test_a_group_is_not_begun_while_one_of_its_topics_has_no_leader() -> None:
     assert [sender.target.topic for sender in senders] == [HOME, "late"]
     assert not any(sender.may_begin(leader_of, 5.0) for sender in senders)
     assert partition.needs_attention
+    assert partition.progress().held_reason == "target: late-3 has no leader, or does not exist"
     leaders["late"] = 2
     assert all(sender.may_begin(leader_of, 6.0) for sender in senders)
     senders[1].send_backoff.start("target: no", 6.0)
@@ -162,6 +163,7 @@ def test_the_driver_looks_at_a_topic_that_stays_without_a_leader() -> None:
     for now in (5.0, 6.0 + ROUTE_TIMEOUT_S):
         assert not partition.may_begin(lambda one: 1 if one.topic == HOME else None, now)
     assert partition.end_reason is LeaseEndReason.TOPIC_WANTED
+    assert partition.shown_end == ""
     assert (partition.wanted_topic, forgotten) == ("late", ["late"])
     assert partition.is_ended
     assert partition.queue.abandon().position == 100
