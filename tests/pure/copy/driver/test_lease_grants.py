@@ -413,20 +413,21 @@ def test_a_grant_names_the_topics_that_transformations_send_records_to() -> None
     assert granting.tracked.wanted_topic == ""
 
 
-@pytest.mark.parametrize("count", [0, 1])
-def test_a_partition_whose_next_record_has_no_topic_is_held_with_the_reason(count: int) -> None:
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        (RoutedTopicsFound({}, {"late": NotAuthorized("B", "no Create")}), "B: no Create;"),
+        (RoutedTopicsFound({"late": 0}, {}), "it has too few partitions;"),
+    ],
+)
+def test_a_partition_whose_next_record_has_no_topic_is_held_with_the_reason(
+    found: RoutedTopicsFound, text: str
+) -> None:
     granting = Granting()
-    granting.tracked.source = SOURCE._replace(partition=1)
     granting.tracked.wanted_topic = "late"
-    error = NotAuthorized("B", "no Create")
-    granting.routed_topics.found = RoutedTopicsFound(
-        {"late": count} if count else {}, {} if count else {"late": error}
-    )
+    granting.routed_topics.found = found
     granting.grant()
     assert granting.sent == []
     assert granting.tracked.state is LeaseState.HELD
-    why = "it has too few partitions" if count else "no Create"
-    assert f"records to late, which cannot be used: {'' if count else 'B: '}{why};" in (
-        granting.tracked.reason
-    )
+    assert f"records to late, which cannot be used: {text}" in granting.tracked.reason
     assert granting.tracked.wanted_topic == "late", "it is asked for again after the hold"
