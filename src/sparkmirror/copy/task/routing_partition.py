@@ -62,6 +62,9 @@ class RoutingPartition(LeasedPartition):
     _leaderless: TopicPartition | None = field(init=False, default=None)
     """A remote partition without a leader for which a group waits."""
     _leaderless_since: float = field(init=False, default=0.0)
+    _asked_at: float = field(init=False, default=-1.0)
+    _may_begin: bool = field(init=False, default=False)
+    """The answer for `_asked_at`: every topic of a group asks."""
 
     def senders(self) -> Iterable[LeasedPartition]:
         """Itself, and one more for each other topic that records went to."""
@@ -104,6 +107,13 @@ class RoutingPartition(LeasedPartition):
         """
         if self.routing_queue.is_group_begun:
             return True
+        if now != self._asked_at:
+            self._asked_at, self._may_begin = now, self._find_may_begin(leader_node, now)
+        return self._may_begin
+
+    def _find_may_begin(
+        self, leader_node: Callable[[TopicPartition], int | None], now: float
+    ) -> bool:
         waiting = [one for one in self._all if one.queue.ready]
         leaderless = [one.target for one in waiting if leader_node(one.target) is None]
         if not leaderless:

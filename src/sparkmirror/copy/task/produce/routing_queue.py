@@ -40,13 +40,21 @@ from sparkmirror.model import TopicPartition
 class RoutingQueue(PartitionQueue):
     """The batches for the remote topic, the queues of the other topics, and the position."""
 
-    __slots__ = ("_group_first", "_is_partly_acknowledged", "routes")
+    __slots__ = (
+        "_group_first",
+        "_is_group_begun",
+        "_is_partly_acknowledged",
+        "_unacknowledged",
+        "routes",
+    )
 
     def __init__(self, lease: Lease, transaction: Transaction) -> None:
         super().__init__(lease, transaction)
         self.routes: dict[str, RoutedQueue] = {}
         self._group_first = self.position
-        self._is_partly_acknowledged = False
+        self._unacknowledged = 0
+        """How many batches of the group are not acknowledged."""
+        self._is_group_begun = self._is_partly_acknowledged = False
 
     def queue_for(self, topic: str) -> PartitionQueue:
         """Return the queue of the batches for a topic."""
@@ -61,20 +69,27 @@ class RoutingQueue(PartitionQueue):
     @property
     def has_group(self) -> bool:
         """Whether batches of a group are not acknowledged."""
-        return any(queue.in_flight or queue.ready for queue in self._queues())
+        return self._unacknowledged > 0
 
     @property
     def is_group_begun(self) -> bool:
-        """Whether the target has or may have a batch of the group that is not complete."""
-        return self._is_partly_acknowledged or any(
-            queue.has_own_sequenced_batches for queue in self._queues()
-        )
+        """Whether a batch of the group that is not complete has a sequence, or had one."""
+        return self._is_group_begun
+
+    def on_enqueued(self) -> None:
+        """Count a batch of the group, for any topic."""
+        self._unacknowledged += 1
+
+    def on_sent(self) -> None:
+        """Record that a batch of the group is sent, to any topic."""
+        self._is_group_begun = True
 
     def on_acknowledged(self) -> None:
         """Move the position to the end of the group if all of it is acknowledged."""
-        self._is_partly_acknowledged = self.has_group
+        self._unacknowledged -= 1
+        self._is_group_begun = self._is_partly_acknowledged = self.has_group
         self.position = self._group_first
-        if not self._is_partly_acknowledged:
+        if not self.has_group:
             self._group_first = self.position = self.next_fetch_offset
 
     def _queues(self) -> Iterator[PartitionQueue]:
@@ -89,6 +104,18 @@ class RoutingQueue(PartitionQueue):
         self.next_fetch_offset = next_source_offset
         if not self.has_group:
             self._group_first = self.position = next_source_offset
+
+    def enqueue(self, batch: PendingBatch) -> None:
+        """Queue the next batch for the remote topic."""
+        super().enqueue(batch)
+        self.on_enqueued()
+
+    def next_to_send(self) -> PendingBatch | None:
+        """Move the next batch to in_flight and return it; None if no batch may be sent now."""
+        batch = super().next_to_send()
+        if batch:
+            self.on_sent()
+        return batch
 
     def acknowledge(self, batch: PendingBatch) -> list[OffsetRun]:
         """Remove the oldest batch in flight to the remote topic; return its offsets."""
@@ -139,11 +166,11 @@ class RoutingQueue(PartitionQueue):
         for queue in self._queues():
             if queue.has_own_sequenced_batches:
                 queue.reset_own_unappended()
+        self._is_group_begun = False
 
     def abandon(self) -> Lease:
         """Drop everything that is not acknowledged; return the committed lease."""
         self._drop_group()
-        self._is_partly_acknowledged = False
         return self.durable_lease
 
     def _drop_group(self) -> None:
@@ -154,10 +181,13 @@ class RoutingQueue(PartitionQueue):
             queue.ready.clear()
             queue.queued_bytes, queue.next_expected = 0, queue.expected
             queue.next_fetch_offset = self.position
+        self._unacknowledged = 0
+        self._is_group_begun = self._is_partly_acknowledged = False
 
     def check_invariants(self) -> None:
-        """Assert invariant B."""
+        """Assert invariant B, and that the batches of the group are counted."""
         assert self.position == self._group_first
+        assert self._unacknowledged == len(self.unacknowledged())
 
 
 class RoutedQueue(PartitionQueue):
@@ -188,6 +218,14 @@ class RoutedQueue(PartitionQueue):
         """Queue the next batch for this topic."""
         super().enqueue(batch)
         self.routing.queued_bytes += batch.size
+        self.routing.on_enqueued()
+
+    def next_to_send(self) -> PendingBatch | None:
+        """Move the next batch to in_flight and return it; None if no batch may be sent now."""
+        batch = super().next_to_send()
+        if batch:
+            self.routing.on_sent()
+        return batch
 
     def check_invariants(self) -> None:
         """Assert invariant B of the group."""

@@ -149,8 +149,8 @@ def test_a_group_is_not_begun_while_one_of_its_topics_has_no_leader() -> None:
     assert partition.progress().held_reason == "target: late-3 has no leader, or does not exist"
     leaders["late"] = 2
     assert all(sender.may_begin(leader_of, 6.0) for sender in senders)
-    senders[1].send_backoff.start("target: no", 6.0)
-    assert not partition.may_begin(leader_of, 6.0)
+    senders[1].send_backoff.start("target: no", 7.0)
+    assert not partition.may_begin(leader_of, 7.0)
     assert partition.progress().held_reason == "target: no"
 
 
