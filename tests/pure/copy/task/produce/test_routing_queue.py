@@ -11,16 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparkmirror.copy.control.messages import LeaseEndReason
+from sparkmirror.copy.control.messages import ControlMessage, LeaseEndReason, ProgressReport
 from sparkmirror.copy.lease import Lease
 from sparkmirror.copy.ledger import LedgerEntry
 from sparkmirror.copy.task.batch_converter import BatchConverter
-from sparkmirror.copy.task.leased_partition import LeasedPartition
+from sparkmirror.copy.task.leased_partition import REACHABLE, LeasedPartition
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
 from sparkmirror.copy.task.produce.pending_batch import PendingBatch
 from sparkmirror.copy.task.produce.routing_queue import RoutingQueue
 from sparkmirror.copy.task.produce.transaction_manager import TransactionManager
 from sparkmirror.copy.task.produce.transaction_state import Transaction, TransactionPhase
+from sparkmirror.copy.task.reports import TaskReporter
 from sparkmirror.copy.task.routing_partition import ROUTE_TIMEOUT_S, RoutingPartition
 from sparkmirror.mirror.offsets.run_map import OffsetRun
 from sparkmirror.model import TopicPartition
@@ -28,7 +29,7 @@ from sparkmirror.wire.batch.header import read_header
 from sparkmirror.wire.batch.target_limits import TargetLimits
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch
-from tests.pure.copy.task.produce.test_transaction_manager import FakeBackground
+from tests.pure.copy.task.produce.test_transaction_manager import FakeBackground, FakeCommitter
 from tests.pure.copy.task.produce.test_transaction_state import (
     LEASE,
     PRODUCER,
@@ -167,6 +168,48 @@ def test_the_driver_looks_at_a_topic_that_stays_without_a_leader() -> None:
     assert (partition.wanted_topic, forgotten) == ("late", ["late"])
     assert partition.is_ended
     assert partition.queue.abandon().position == 100
+
+
+def test_a_report_counts_records_of_other_topics_and_has_runs_of_the_remote_topic_alone() -> None:
+    sent: list[ControlMessage] = []
+    reporter = TaskReporter(1.0, sent.append, lambda _: REACHABLE)
+    partition = routing_partition(LEASE, Transaction(PRODUCER))
+    queue_group(partition.routing_queue, 104, home=(100, 3), late=(103, 1))
+    for sender in partition.senders():
+        one = send_next(sender.queue)
+        reporter.count(sender, one, acknowledge_at(sender.queue, one, 50))
+    reporter.send_report([partition])
+    (report,) = sent
+    assert isinstance(report, ProgressReport)
+    assert report.runs == [("orders-3", 100, 50, 3)]
+    assert report.bytes["orders-3"] == make_batch(0, 3).size + make_batch(0, 1).size
+    assert [one.target.topic for one, _ in reporter.receipts.list_receipts()] == ["late", HOME]
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_before_version_2_a_closing_transaction_adds_the_partitions_of_a_group(
+    refused: bool,
+) -> None:
+    background, committer = FakeBackground(), FakeCommitter()
+    transaction = Transaction(replace(PRODUCER, transaction_version=1))
+    partition = routing_partition(LEASE, transaction)
+    late = TopicPartition("late", 3)
+    committer.codes = {late: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION} if refused else {}
+    counter = TaskReporter(1.0, lambda _: None, lambda _: REACHABLE)
+    manager = TransactionManager(background, transaction, committer, counter, lambda: 1.0)
+    queue_group(partition.routing_queue, 102, home=(100, 1), late=(101, 1))
+    assert partition.queue.next_to_send() is None
+    manager.poll([partition], 1.0)
+    background.run()
+    acknowledge_at(partition.queue, send_next(partition.queue), 50)
+    manager.poll([partition], 1.0)
+    assert transaction.phase is TransactionPhase.CLOSING
+    route = partition.routing_queue.queue_for("late")
+    assert route.next_to_send() is None
+    manager.poll([partition], 1.0)
+    background.run()
+    assert (route.next_to_send() is None) is refused
+    assert committer.commits == []
 
 
 def test_an_error_of_another_topic_ends_the_lease() -> None:
