@@ -187,7 +187,7 @@ def test_records_of_one_topic_go_to_different_topics_whatever_is_killed(
     flow = routing_flow(flow, topic)
     other = f"{topic}-other"
     flow.create_topic(topic, MIXED_PARTITIONS, remote=SMALL_MESSAGE_LIMIT)
-    flow.create_topic(other, 1)
+    flow.create_topic(other, 1, remote=SMALL_MESSAGE_LIMIT)
     write_mixed_batches(writer, topic, records=600, make_records=flow.make_records)
     writer.write_batches(TopicPartition(other, 0), priced_records(range(9000, 9300)), batch=20)
     topics = {topic: MIXED_PARTITIONS, other: 1}
