@@ -166,6 +166,7 @@ def source_config(mirrored_clusters: MirroredClusters, name: str, **more: str) -
 def test_a_connector_follows_requests_while_it_copies(
     mirrored_clusters: MirroredClusters, program: MirrorProcess, name: str
 ) -> None:
+    """Also one with which the connector copies in transactions."""
     one, two = f"{name}.one", f"{name}.two"
     mirrored_clusters.create_topic(one, 2)
     mirrored_clusters.write_records(one, range(RECORDS), 2)
@@ -293,6 +294,27 @@ def test_a_changed_config_takes_effect(
     mirrored_clusters.wait_until_copied(two, f"east.{two}", timeout_s=SPARK_TIMEOUT_S)
     for topic in (one, two):
         mirrored_clusters.assert_copied(topic, f"east.{topic}", fences=FENCES)
+    routed = wider | {
+        "transforms": "days",
+        "transforms.days.type": "org.apache.kafka.connect.transforms.TimestampRouter",
+        "transforms.days.timestamp.format": "'day'",
+    }
+    program.call_json("PUT", f"{connector_path(name)}/config", routed)
+    mirrored_clusters.write_records(one, range(RECORDS))
+    wait_until(
+        lambda: _committed_records(mirrored_clusters.target, f"east.{one}-day") == RECORDS,
+        "the records in the topic that the transforms name",
+        SPARK_TIMEOUT_S,
+    )
+    views = program.get_json(f"{connector_path(name)}/partitions")["partitions"]
+    assert {view["delivery"] for view in views} == {"exactly-once"}
+    assert _committed_records(mirrored_clusters.target, f"east.{one}") == RECORDS
+
+
+def _committed_records(cluster: SharedCluster, topic: str) -> int:
+    if topic not in topic_names(cluster):
+        return 0
+    return len(list(read_topic(cluster.access, topic, committed_only=True)))
 
 
 @pytest.mark.soak

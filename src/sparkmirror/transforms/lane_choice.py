@@ -3,7 +3,8 @@
 unchanged   no transformation: batches are copied as they are
 renamed     routes by the name of the topic: the remote topic has another name, as by a policy
 headers     topic and headers are enough: keys and values stay closed
-records     a stage needs keys, values, times or partitions: every record is opened
+records     a stage needs keys, values, times or partitions, or sends records of one topic to
+            different topics: every record is opened
 """
 
 from __future__ import annotations
@@ -58,13 +59,20 @@ def connector_lane(props: Props) -> LaneChoice | None:
         chain = transformation_chain(props, _ANY_TIME)
     except (ConfigError, TransformError):
         return None
-    return None if record_routers(chain) else lane_choice(chain)
+    return lane_choice(chain)
 
 
 def lane_choice(chain: TransformationChain) -> LaneChoice:
     """The lane of a chain."""
     if not chain.stages:
         return LaneChoice(TransformLane.UNCHANGED, "no transformation")
+    if routers := record_routers(chain):
+        names = " and ".join(stage.alias for stage in routers)
+        verb = "sends" if len(routers) == 1 else "send"
+        return LaneChoice(
+            TransformLane.RECORDS,
+            f"{names} {verb} records of one topic to different topics, in transactions",
+        )
     opening = {stage.alias: _opened_parts(stage) for stage in chain.stages if _opened_parts(stage)}
     if opening:
         reasons = [f"{alias} needs {' and '.join(parts)}" for alias, parts in opening.items()]

@@ -27,6 +27,7 @@ from sparkmirror.transforms.data.java_values import ConnectValue
 from sparkmirror.transforms.data.schema import Schema, SchemaType
 from sparkmirror.transforms.record import ConnectHeader, ConnectRecord, KafkaRecord
 from sparkmirror.transforms.record_parts import adds_headers, chain_parts, header_names
+from sparkmirror.transforms.static_route import record_routers
 from sparkmirror.transforms.transformation import RecordPart
 from sparkmirror.transforms.transformation_chain import TransformationChain
 
@@ -71,7 +72,8 @@ _FILTERED: Final = DroppedRecord()
 class RecordTransformer:
     """A chain with the converters before and behind it.
 
-    `parts` are those that the chain touches, `header_names` those of headers that it asks for. A
+    `parts` are those that the chain touches, `header_names` those of headers that it asks for.
+    `routes_records` is whether records of one topic may get different topics. A
     transformer keeps caches: one thread uses it, and a process that needs one compiles it from the
     config.
     """
@@ -88,6 +90,7 @@ class RecordTransformer:
         self.parts = chain_parts(chain)
         self.header_names = header_names(chain)
         self.adds_headers = adds_headers(chain)
+        self.routes_records = bool(record_routers(chain))
         reads, writes = self.parts.reads, self.parts.writes
         self._chain = chain
         self._source = source

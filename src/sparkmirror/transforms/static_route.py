@@ -1,7 +1,9 @@
 """Routes that depend on nothing but the name of the topic: RegexRouter, and TopicNameMatches.
 
 All records of a topic then get the same topic. Such a route names the remote topic, as a
-replication policy does, and no record need be opened for it.
+replication policy does, and no record need be opened for it. If a stage of the chain routes by
+more (`record_routers`), the topic of each record is known only when the chain has been applied to
+it, and the chain has no static route.
 
 Invariant: for every record that a chain does not drop, `static_route(chain)(topic)` is the topic
 that the chain gives it, where `topic` is the name that the replication policy gives.
@@ -54,9 +56,17 @@ def static_route(chain: TransformationChain) -> StaticRoute | None:
 
     Raises TransformError for a replacement with which every record of a matching topic would fail.
     """
-    if record_routers(chain):
-        return None
-    routers = tuple(stage for stage in chain.stages if _routes(stage))
+    return None if record_routers(chain) else remote_topic_route(chain)
+
+
+def remote_topic_route(chain: TransformationChain) -> StaticRoute:
+    """The route of the stages that route by the name of the topic: it names the remote topic.
+
+    If other stages route too, records that they do not concern go to this topic.
+    Raises TransformError as `static_route`.
+    """
+    others = record_routers(chain)
+    routers = tuple(stage for stage in chain.stages if _routes(stage) and stage not in others)
     for stage in routers:
         assert isinstance(stage.transformation, RegexRouter)
         stage.transformation.check_replacement()
@@ -71,14 +81,14 @@ def record_routers(chain: TransformationChain) -> tuple[TransformationStage, ...
 
 
 def without_routing(chain: TransformationChain) -> TransformationChain:
-    """The stages that are left for the records of a chain that has a static route.
+    """The stages that are left for the records; all of them if the chain has no static route.
 
     If a stage that does not route reads the topic, all stages are left: that stage needs the name
     that those before it have made. The records must come with the name that the replication policy
     gives, and leave the chain with the routed one. Otherwise the name does not matter.
     """
     rest = tuple(stage for stage in chain.stages if not _routes(stage))
-    if any(RecordPart.TOPIC in stage_parts(stage).reads for stage in rest):
+    if record_routers(chain) or any(RecordPart.TOPIC in stage_parts(stage).reads for stage in rest):
         return chain
     return TransformationChain(rest)
 

@@ -1,26 +1,49 @@
-"""Transformations of records: held and tolerated failures, changed chains, what others read."""
+"""Transformations of records: held and tolerated failures, changed chains, what others read.
+
+And records of one topic that go to different topics, which a transaction has all or none of.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
+from sparkmirror.cluster.admin import Admin
 from sparkmirror.copy.delivery import DeliveryMode
+from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.snapshot import CopySnapshot
+from sparkmirror.errors import ClusterError
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.kafka.tool_runner import KafkaToolRunner
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.records import Record
 from tests.support.copy.copy_flow import CopyFlow, remote_topic_name
-from tests.support.copy.exactly_once import read_committed_records
+from tests.support.copy.exactly_once import assert_ledger_positions, read_committed_records
 from tests.support.copy.fault_scenario import SLOW_COPY, create_mixed_topic
 from tests.support.copy.harness_process import HarnessProcess
-from tests.support.copy.transform_chains import DROP_AND_MASK, MASK_PRICE, transformed_records
+from tests.support.copy.transform_chains import (
+    DROP_AND_MASK,
+    MASK_PRICE,
+    ROUTE_MARKED,
+    routed_records,
+    transformed_records,
+)
 from tests.support.kafka.admin_operations import set_topic_config
-from tests.support.kafka.batch_writer import BatchWriter, now_ms, priced_records
+from tests.support.kafka.batch_writer import (
+    MIXED_PARTITIONS,
+    SMALL_MESSAGE_LIMIT,
+    BatchWriter,
+    now_ms,
+    priced_records,
+    write_mixed_batches,
+)
 from tests.support.kafka.clusters import create_topic
+from tests.support.kafka.partition_log import PartitionLog, assert_run_map_consistent
+from tests.support.kafka.record_batches import without_offsets
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture
@@ -243,3 +266,115 @@ def test_a_chain_that_changes_after_a_kill_repeats_records_and_loses_none(
         source, target = flow.partition_logs(TopicPartition(topic, number))
         wanted = [one.key for one in source.expected_records]
         assert [one.key for one in target.records][-len(wanted) :] == wanted
+
+
+def routing_flow(flow: CopyFlow, topic: str) -> CopyFlow:
+    """The flow, with a chain that sends marked records of all topics to `<topic>.marked`."""
+    return replace(
+        flow, transforms={**ROUTE_MARKED, "transforms.route.replacement": f"{topic}.marked"}
+    )
+
+
+def routing_job(flow: CopyFlow, topics: Mapping[str, int], *, tasks: int, rate: int) -> CopyJob:
+    return flow.job(
+        topics,
+        tasks=tasks,
+        settings={"bytes_per_s": rate},
+        delivery=DeliveryMode.EXACTLY_ONCE,
+        commit_interval_s=0.3,
+    )
+
+
+def assert_routed(flow: CopyFlow, topics: Mapping[str, int]) -> set[str]:
+    """Assert that each topic has the records that the chain sends there; return the topics.
+
+    Each once, and those of a source partition in its order. A consumer at read_committed that is
+    not ours reads them.
+    """
+    wanted: dict[TopicPartition, dict[str, list[Record]]] = defaultdict(dict)
+    for topic, count in topics.items():
+        for number in range(count):
+            source, _ = flow.partition_logs(TopicPartition(topic, number))
+            routed = routed_records(
+                flow.transforms, source.expected_records, remote_topic_name(topic)
+            )
+            for name, record in routed:
+                wanted[TopicPartition(name, number)].setdefault(topic, []).append(record)
+    names = {partition.topic for partition in wanted}
+    for name in names:
+        for number, copied in read_committed_records(flow.target, name).items():
+            by_source = wanted.pop(TopicPartition(name, number))
+            assert len(copied) == sum(map(len, by_source.values())), (name, number)
+            for records in by_source.values():
+                values = {record.value for record in records}
+                found = [record for record in copied if record.value in values]
+                assert without_offsets(found) == without_offsets(records)
+    assert not wanted
+    return names
+
+
+def test_records_of_one_topic_go_to_different_topics_whatever_is_killed(
+    flow: CopyFlow, topic: str, writer: BatchWriter
+) -> None:
+    """Topics are created as the remote topic is; two source topics share one of them."""
+    flow = routing_flow(flow, topic)
+    other = f"{topic}-other"
+    flow.create_topic(topic, MIXED_PARTITIONS, remote=SMALL_MESSAGE_LIMIT)
+    flow.create_topic(other, 1, remote=SMALL_MESSAGE_LIMIT)
+    write_mixed_batches(writer, topic, records=600, make_records=flow.make_records)
+    writer.write_batches(TopicPartition(other, 0), priced_records(range(9000, 9300)), batch=20)
+    topics = {topic: MIXED_PARTITIONS, other: 1}
+    with HarnessProcess(routing_job(flow, topics, tasks=2, rate=40_000)) as killed:
+        killed.wait_until_copied(100)
+        killed.kill()
+    with flow.harness(routing_job(flow, topics, tasks=1, rate=40_000)) as harness:
+        harness.wait_for_more_records()
+        harness.kill(0)
+        harness.wait_for_more_records()
+        harness.conductor.set_rate(0)
+        ends = flow.source_end_offsets(topics)
+        harness.wait_until_caught_up(ends)
+        harness.drain()
+        assert {event.kind for event in harness.snapshot.events} <= {"takeover"}
+        names = assert_routed(flow, topics)
+        assert_ledger_positions(flow, harness.job, ends)
+        for number in range(MIXED_PARTITIONS):
+            partition, remote = TopicPartition(topic, number), remote_topic_name(topic)
+            source, _ = flow.partition_logs(partition)
+            routed = routed_records(flow.transforms, source.expected_records, remote)
+            copy = read_committed_records(flow.target, remote).get(number, [])
+            assert_run_map_consistent(
+                [record for name, record in routed if name == remote],
+                PartitionLog(start=0, end=0, records=copy),
+                harness.conductor.runs(partition),
+            )
+    created = f"{topic}.marked"
+    assert created in names
+    with Admin(flow.target) as admin:
+        assert len(admin.describe_topic(created).partitions) == MIXED_PARTITIONS
+        configs = admin.describe_configs([created])[created]
+    assert not isinstance(configs, ClusterError)
+    assert SMALL_MESSAGE_LIMIT.items() <= {one.name: one.value for one in configs}.items()
+
+
+def test_a_topic_that_was_deleted_is_created_again_for_the_next_record(
+    flow: CopyFlow, topic: str, writer: BatchWriter
+) -> None:
+    flow = routing_flow(flow, topic)
+    flow.create_topic(topic, 2)
+    partition, created = TopicPartition(topic, 0), f"{topic}.marked"
+    marked, plain = (Record(0, now_ms(), b"k", b"v", h) for h in (((b"drop", b"1"),), ()))
+    writer.write_batch(partition, [plain, marked, plain])
+    with flow.harness(routing_job(flow, {topic: 2}, tasks=1, rate=0)) as harness:
+        harness.wait_until_caught_up(flow.source_end_offsets({topic: 2}))
+        assert len(read_committed_records(flow.target, created)[0]) == 1
+        with Admin(flow.target) as admin:
+            assert not admin.delete_topics([created])
+        writer.write_batch(partition, [marked, plain, marked])
+        harness.wait_until_caught_up(flow.source_end_offsets({topic: 2}))
+        harness.drain()
+    wait_until(
+        lambda: len(read_committed_records(flow.target, created)[0]) == 2,
+        "the records in the new topic",
+    )
+    assert len(read_committed_records(flow.target, remote_topic_name(topic))[0]) == 3

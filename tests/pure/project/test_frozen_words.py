@@ -157,6 +157,7 @@ HOW_A_LEASE_ENDS = [
     "refused",
     "not-authorized",
     "codec-refused",
+    "topic-wanted",
 ]
 LANE_REASONS = {
     "plain": "forward",

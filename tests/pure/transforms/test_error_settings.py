@@ -41,9 +41,17 @@ def test_wrong_values_are_faults(props: dict[str, str]) -> None:
         ErrorSettings.from_config(props)
 
 
+DAYS = {
+    "transforms": "days",
+    "transforms.days.type": "org.apache.kafka.connect.transforms.TimestampRouter",
+}
+
+
 @pytest.mark.parametrize(
     ("props", "fault"),
     [
+        ({TOPIC: "dead", "errors.tolerance": "all", **DAYS}, "not supported with days"),
+        ({"errors.tolerance": "all", **DAYS}, ""),
         ({TOPIC: "dead"}, "needs errors.tolerance=all"),
         ({TOPIC: "dead", "errors.tolerance": " all "}, ""),
         ({TOPIC: " "}, ""),

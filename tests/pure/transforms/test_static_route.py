@@ -8,11 +8,13 @@ import pytest
 
 from sparkmirror.errors import TransformError
 from sparkmirror.transforms.configuration.transformation_stages import transformation_chain
-from sparkmirror.transforms.configuration.unsupported_transformations import (
-    unsupported_transformations,
-)
 from sparkmirror.transforms.data.java_environment import JavaEnvironment
-from sparkmirror.transforms.static_route import StaticRoute, static_route, without_routing
+from sparkmirror.transforms.static_route import (
+    StaticRoute,
+    remote_topic_route,
+    static_route,
+    without_routing,
+)
 from sparkmirror.transforms.transformation_chain import TransformationChain
 from tests.support.golden import golden_lines
 
@@ -102,19 +104,12 @@ def test_a_chain_that_does_not_route_keeps_every_name() -> None:
     ],
     ids=lambda router: str(router["type"]),
 )
-def test_a_route_that_depends_on_the_record_is_none_and_is_not_supported(
-    router: dict[str, str],
-) -> None:
-    assert static_route(chain_of(STRIP, router, p=TOMBSTONES)) is None
-    (fault,) = unsupported_transformations(config(STRIP, router, p=TOMBSTONES))
-    assert fault.key == "transforms.t1.type"
-    assert "records of one topic to different topics" in fault.message
-
-
-def test_static_routes_and_invalid_configs_have_no_fault_of_their_own() -> None:
-    assert not unsupported_transformations(config(STRIP, DROP))
-    assert not unsupported_transformations({"transforms": "x"})
-    assert not unsupported_transformations({})
+def test_a_route_that_depends_on_the_record_is_not_static(router: dict[str, str]) -> None:
+    """The remote topic is that of the other routes, and records need all stages."""
+    chain = chain_of(STRIP, router, DROP, p=TOMBSTONES)
+    assert static_route(chain) is None
+    assert remote_topic_route(chain)("A.orders") == "orders"
+    assert without_routing(chain) is chain
 
 
 def test_a_replacement_with_which_every_record_would_fail_is_refused_at_once() -> None:

@@ -35,6 +35,24 @@ MASK_PRICE: Mapping[str, str] = {
 DROP_AND_MASK: Mapping[str, str] = {**DROP_MARKED, **MASK_PRICE, "transforms": "drop,strip,mask"}
 """Does both, for the records of `batch_writer.priced_records`."""
 
+ROUTE_MARKED: Mapping[str, str] = {
+    "transforms": "route,days",
+    "transforms.route.type": f"{_CLASSES}.RegexRouter",
+    "transforms.route.regex": ".*",
+    "transforms.route.replacement": "marked",
+    "transforms.route.predicate": "marked",
+    "transforms.days.type": f"{_CLASSES}.TimestampRouter",
+    "transforms.days.topic.format": "${topic}.${timestamp}",
+    "transforms.days.timestamp.format": "HH",
+    "transforms.days.predicate": "pii",
+    "predicates": "marked,pii",
+    "predicates.marked.type": f"{_CLASSES}.predicates.HasHeaderKey",
+    "predicates.marked.name": "drop",
+    "predicates.pii.type": f"{_CLASSES}.predicates.HasHeaderKey",
+    "predicates.pii.name": "pii",
+}
+"""Sends records with the header `drop` to `marked`, and those with `pii` to a topic per hour."""
+
 
 def transformed_records(
     transforms: Mapping[str, str], records: Iterable[Record], topic: str = "source.orders"
@@ -43,8 +61,15 @@ def transformed_records(
 
     Fails for a record that the chain refuses.
     """
+    return [record for _, record in routed_records(transforms, records, topic)]
+
+
+def routed_records(
+    transforms: Mapping[str, str], records: Iterable[Record], topic: str
+) -> list[tuple[str, Record]]:
+    """Return the same, each with the topic that it goes to."""
     transformer = connector_transformer(transforms, JavaEnvironment(now_ms=0))
-    kept: list[Record] = []
+    kept: list[tuple[str, Record]] = []
     for record in records:
         names = tuple((name.decode(), content) for name, content in record.headers)
         outcome = transformer.transform(
@@ -54,5 +79,6 @@ def transformed_records(
         if isinstance(outcome, KafkaRecord):
             headers = tuple((name.encode(), content) for name, content in outcome.headers)
             timestamp = -1 if outcome.timestamp is None else outcome.timestamp
-            kept.append(Record(record.offset, timestamp, outcome.key, outcome.value, headers))
+            made = Record(record.offset, timestamp, outcome.key, outcome.value, headers)
+            kept.append((outcome.topic, made))
     return kept

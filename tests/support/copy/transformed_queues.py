@@ -71,6 +71,7 @@ def send_all(queue: PartitionQueue, limits: TargetLimits) -> tuple[list[Record],
     while batch := queue.next_to_send():
         records = validate_as_broker(b"".join(map(bytes, batch.buffers)), limits.max_batch_bytes)
         assert sum(length for _, length in batch.spans) == len(records)
+        assert queue.accept_base_offset(batch, queue.expected)
         sent += [one._replace(offset=batch.expected + one.offset) for one in records]
         runs += queue.acknowledge(batch)
         queue.on_request_done()

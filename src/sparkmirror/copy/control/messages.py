@@ -50,6 +50,8 @@ class LeaseEndReason(enum.StrEnum):
     """An ACL is missing on the source or the target."""
     CODEC_REFUSED = "codec-refused"
     """The target refuses the codec of a batch; see `LeaseEnded.refused_codec`."""
+    TOPIC_WANTED = "topic-wanted"
+    """The next record goes to a topic that must be created; see `LeaseEnded.wanted_topic`."""
 
 
 NO_CODEC = 0
@@ -137,6 +139,8 @@ class LeaseEnded:
     """Whether the outcome of everything sent is known."""
     refused_codec: int = NO_CODEC
     """The number of the codec that the target refuses."""
+    wanted_topic: str = ""
+    """The topic that must exist before the next record can be copied."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +172,9 @@ class GrantLeases:
     transactional_producer: TransactionalProducer | None = None
     policy_topics: dict[str, str] = field(default_factory=dict)
     """The names of remote topics before transformations route them, by source topic."""
+    routed_topics: dict[str, int] = field(default_factory=dict)
+    """Other topics that transformations send records to, and how many partitions each has.
+    `target_limits` has their limits too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -130,6 +130,7 @@ class Conductor:
         self._job_partitions = JobPartitions(
             job=job, ledger_cache=self._ledger_cache, progress=self._progress
         )
+        self._converters = ConverterFactory.for_reconcile(job.settings)
         self._doubtful = DoubtfulPartitionResolver(
             job_partitions=self._job_partitions,
             takeover=Takeover(
@@ -137,7 +138,7 @@ class Conductor:
                 fences=fences,
                 publish=self._events.publish,
                 lease_timeout_s=job.settings.lease_timeout_s,
-                converters=ConverterFactory.for_reconcile(job.settings),
+                converters=self._converters,
                 policy_topics=lambda: self.job.policy_topics,
             ),
             transactional_takeover=self._transactional_takeover,
@@ -194,7 +195,11 @@ class Conductor:
             {tracked.target.topic for tracked in self._partitions.values()},
         )
         if self.job.is_exactly_once:
-            require_transactions(self._fences.support, self.job.settings.target_alias)
+            require_transactions(
+                self._fences.support,
+                self.job.settings.target_alias,
+                routes_records=self._converters.may_route_records,
+            )
         self._ledger_cache.load()
         if self.job.is_exactly_once or self._ledger_cache.has_transactional_entries:
             self._fence_all()

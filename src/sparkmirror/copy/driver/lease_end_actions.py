@@ -6,6 +6,7 @@ out-of-range, source-gone,         held, then waiting with a new resume point; d
 target-gone                        last transaction is doubtful
 refused, not-authorized            held; the limits of the remote topic are queried again
 codec-refused                      waiting; later leases have another codec
+topic-wanted                       waiting; the topic is created before the next grant
 ambiguous, fenced                  waiting after a clean end, else doubtful
 """
 
@@ -38,5 +39,6 @@ def lease_end_action(reason: LeaseEndReason, *, is_transaction_doubtful: bool) -
             | LeaseEndReason.AMBIGUOUS
             | LeaseEndReason.FENCED
             | LeaseEndReason.CODEC_REFUSED
+            | LeaseEndReason.TOPIC_WANTED
         ):
             return LeaseEndAction.NOTHING

@@ -24,6 +24,7 @@ from sparkmirror.copy.driver.monitoring.event_log import EventLog
 from sparkmirror.copy.driver.resume.data_loss import DataLoss
 from sparkmirror.copy.driver.resume.resume_point_decision import ResumePoint
 from sparkmirror.copy.driver.resume.resume_point_finder import ResumePointFinder
+from sparkmirror.copy.driver.routed_topics import RoutedTopics, RoutedTopicsFound
 from sparkmirror.copy.driver.sharing.former_owner_wait import (
     POLL_INTERVAL_S,
     WAITS_FOR_FORMER_OWNER,
@@ -85,6 +86,7 @@ class LeaseGranter:
         events: EventLog,
         on_loss: DataLossPolicy,
         membership: GroupMembership | None = None,
+        routed_topics: RoutedTopics | None = None,
     ) -> None:
         """Without a membership no other conductor shares the connector."""
         self._membership = membership or GroupMembership(is_required=False)
@@ -95,6 +97,7 @@ class LeaseGranter:
         self._events = events
         self.on_loss = on_loss
         self._limits: dict[str, TargetLimits | ErrorCode] = {}
+        self._routed_topics = routed_topics or RoutedTopics(clusters)
 
     def grant(
         self,
@@ -151,10 +154,13 @@ class LeaseGranter:
         self, partitions: Iterable[TrackedPartition]
     ) -> dict[str, TargetLimits | ErrorCode]:
         """Return the limits of remote topics by name; queries those that are not known."""
+        return self._query_limits({tracked.target.topic for tracked in partitions})
+
+    def _query_limits(self, topics: Iterable[str]) -> dict[str, TargetLimits | ErrorCode]:
         known = {
             topic for topic, limits in self._limits.items() if isinstance(limits, TargetLimits)
         }
-        unknown = {tracked.target.topic for tracked in partitions} - known
+        unknown = set(topics) - known
         if unknown:
             self._limits |= self._clusters.target_limits(unknown)
         return self._limits
@@ -186,9 +192,13 @@ class LeaseGranter:
         lock: threading.Lock,
     ) -> None:
         self.target_limits(partitions)
+        routed = self._find_routed_topics(partitions)
         with lock:
+            for tracked in partitions:
+                self._hold_without_topic(tracked, routed, now)
             ready = [tracked for tracked in partitions if self._is_ready(tracked, now)]
             for tracked in ready:
+                tracked.wanted_topic = ""
                 tracked.set_chain(self._resume_points.job.chain_of(tracked.source.topic))
         if not ready:
             return
@@ -202,7 +212,8 @@ class LeaseGranter:
         if not ready or not self._membership.is_valid():
             return  # the calls above may have taken longer than the membership was valid
         leases = [tracked.lease for tracked in ready if tracked.lease]
-        limits = {tracked.target.topic: self._limits_json(tracked) for tracked in ready}
+        topics = {tracked.target.topic for tracked in ready} | routed.partitions.keys()
+        limits = {topic: self._limits_json(topic) for topic in topics}
         with lock:
             for tracked in ready:
                 tracked.grant_to(attempt.hello)
@@ -211,6 +222,7 @@ class LeaseGranter:
                 leases=leases,
                 target_limits=limits,
                 policy_topics=self._policy_topics(ready),
+                routed_topics=routed.partitions,
                 transactional_producer=attempt.transactional_producer,
             )
         )
@@ -304,7 +316,38 @@ class LeaseGranter:
         topics = {tracked.source.topic for tracked in partitions}
         return {topic: known[topic] for topic in topics & known.keys()}
 
-    def _limits_json(self, tracked: TrackedPartition) -> dict[str, object]:
-        limits = self._limits[tracked.target.topic]
+    def _find_routed_topics(self, partitions: list[TrackedPartition]) -> RoutedTopicsFound:
+        """Create the topics that partitions ask for, and query their limits."""
+        found = self._routed_topics.find(partitions)
+        if not found.partitions:
+            return found
+        limits = self._query_limits(found.partitions)
+        usable = {
+            topic: count
+            for topic, count in found.partitions.items()
+            if isinstance(limits[topic], TargetLimits)
+        }
+        return RoutedTopicsFound(usable, found.errors)
+
+    def _hold_without_topic(
+        self, tracked: TrackedPartition, routed: RoutedTopicsFound, now: float
+    ) -> None:
+        """Hold a partition whose next record goes to a topic that cannot be had now."""
+        topic = tracked.wanted_topic
+        is_usable = routed.partitions.get(topic, 0) > tracked.source.partition
+        if not topic or is_usable or tracked.state is not LeaseState.WAITING:
+            return
+        limits = self._limits.get(topic)
+        code = limits if isinstance(limits, ErrorCode) else None
+        error = routed.errors.get(topic) or code or "it has too few partitions"
+        tracked.hold(
+            f"target: transforms send records to {topic}, which cannot be used: {error};"
+            " create the topic, or grant Create, Describe and DescribeConfigs on it",
+            now,
+            then=LeaseState.WAITING,
+        )
+
+    def _limits_json(self, topic: str) -> dict[str, object]:
+        limits = self._limits[topic]
         assert isinstance(limits, TargetLimits)
         return target_limits_to_json(limits)

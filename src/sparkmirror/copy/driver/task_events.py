@@ -199,10 +199,7 @@ class TaskEventHandler:
             self._on_transactional_end(hello, tracked)
         elif ended.reason is LeaseEndReason.FENCED and self.job.is_shared:
             tracked.renewals_needed = self.membership.renewals_after_fence()
-        if ended.reason is LeaseEndReason.CLOSED:
-            return
-        if ended.reason is LeaseEndReason.CODEC_REFUSED:
-            self.lease_granter.avoid_codec(ended.refused_codec, ended.message)
+        if self._is_end_without_event(tracked, ended):
             return
         if ended.message != tracked.last_event_text:
             if not self._is_reported_with_others(tracked, ended, now):
@@ -217,6 +214,19 @@ class TaskEventHandler:
             case LeaseEndAction.RETRY:
                 self.lease_granter.invalidate_limits(tracked.target.topic)
                 tracked.hold(ended.message, now, then=tracked.state)
+
+    def _is_end_without_event(self, tracked: TrackedPartition, ended: LeaseEnded) -> bool:
+        """Whether a lease ended as usual. Applies what the next lease must respect."""
+        match ended.reason:
+            case LeaseEndReason.CODEC_REFUSED:
+                self.lease_granter.avoid_codec(ended.refused_codec, ended.message)
+            case LeaseEndReason.TOPIC_WANTED:
+                tracked.wanted_topic = ended.wanted_topic
+            case LeaseEndReason.CLOSED:
+                pass
+            case _:
+                return False
+        return True
 
     def _is_reported_with_others(
         self, tracked: TrackedPartition, ended: LeaseEnded, now: float

@@ -99,6 +99,8 @@ class TrackedPartition:
     """Whether the stored run map must be read: another conductor may have extended it."""
     drops_stored_runs: bool = False
     """Whether the stored run map is about a remote topic with another name."""
+    wanted_topic: str = ""
+    """The topic that must exist before its next record can be copied (`routed_topics`)."""
     last_event_text: str = ""
     """The text of the last event since the position last changed."""
     _receipt_base: tuple[Lease, int] | None = None

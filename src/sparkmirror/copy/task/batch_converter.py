@@ -55,6 +55,8 @@ class UncopyableRecord:
 
     offset: int
     reason: str
+    wanted_topic: str = ""
+    """The topic that it goes to, if that must be created first."""
 
 
 @dataclass(slots=True)

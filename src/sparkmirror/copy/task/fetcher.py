@@ -341,11 +341,13 @@ class Fetcher:
         )
         turn.unread_bytes += converter.unread_bytes
         turn.converted_bytes += size - converter.unread_bytes
-        if uncopyable:
+        if uncopyable and uncopyable.wanted_topic:
+            partition.end_for_topic(uncopyable.wanted_topic, uncopyable.reason)
+        elif uncopyable:
             partition.end_after_queue(LeaseEndReason.REFUSED, uncopyable.reason)
         if partition.queue.next_fetch_offset > before:
             self.throttle.consume(size, time.monotonic())
-            self.sender.mark_ready(partition)
+            self.sender.mark_fetched(partition)
             self.on_converted(partition)
         return True
 

@@ -15,7 +15,7 @@ it again. Only a batch whose outcome is unknown is still sent, under the same se
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -136,6 +136,9 @@ class LeasedPartition:
     source_topic_id: str = field(init=False)
     target_topic_id: str = field(init=False)
 
+    wanted_topic: str = field(init=False, default="")
+    """The topic that must be created before more records can be copied."""
+
     def __post_init__(self) -> None:
         lease = self.queue.lease
         self.source, self.target, self.key = lease.source, lease.target, str(lease.source)
@@ -155,10 +158,24 @@ class LeasedPartition:
     @property
     def is_ended(self) -> bool:
         """Whether the lease can be returned: no open request, nothing left to send."""
-        if self.end_reason is None or self.queue.open_requests:
+        if self.end_reason is None or self.queue.has_open_requests:
             return False
         is_queue_empty = not (self.queue.unacknowledged() or self.queue.dead_letters)
         return is_queue_empty or not self._sends_queue_first
+
+    @property
+    def leased(self) -> LeasedPartition:
+        """The partition whose records it sends: itself, or see `routing_partition`."""
+        return self
+
+    def senders(self) -> Iterable[LeasedPartition]:
+        """Everything that sends records of it: itself, and one more for each topic of routes."""
+        return (self,)
+
+    @property
+    def send_reason(self) -> str:
+        """Why nothing is sent for the moment; empty if nothing prevents it."""
+        return self.send_backoff.reason
 
     @property
     def is_waiting(self) -> bool:
@@ -173,7 +190,7 @@ class LeasedPartition:
         return self.is_ending or self.is_waiting or self.needs_resend_check
 
     @property
-    def backoff_ends(self) -> tuple[float, float]:
+    def backoff_ends(self) -> tuple[float, ...]:
         """When the task may fetch and when it may send; 0.0 if it may at once."""
         return self.fetch_backoff.until, self.send_backoff.until
 
@@ -185,6 +202,7 @@ class LeasedPartition:
         """Whether the next fetch request may name the partition."""
         return (
             self.queue.queued_bytes < max_queued_bytes
+            and self.queue.may_fetch_more
             and now >= self.fetch_backoff.until
             and self.end_reason is None
         )
@@ -195,7 +213,7 @@ class LeasedPartition:
         A full queue waits for the target, which gets nothing before the end of its backoff. How
         long dead letters take is unknown.
         """
-        if self.queue.queued_bytes < max_queued_bytes:
+        if self.queue.queued_bytes < max_queued_bytes and self.queue.may_fetch_more:
             return self.fetch_backoff.until
         waits_until = max(self.fetch_backoff.until, self.send_backoff.until)
         if self.queue.dead_letters:
@@ -283,6 +301,19 @@ class LeasedPartition:
             self.refused_codec = refused_codec
             self.mark_changed()
 
+    def end_for_topic(self, topic: str, message: str) -> None:
+        """End the lease when all fetched batches are acknowledged: the next record needs a topic.
+
+        The driver creates the topic.
+        """
+        if self.end_reason is None:
+            self.wanted_topic = topic
+            self.end_after_queue(LeaseEndReason.TOPIC_WANTED, message)
+
+    def may_begin(self, leader_node: Callable[[TopicPartition], int | None], now: float) -> bool:
+        """Whether its batches may be sent, as far as other topics are concerned."""
+        return True
+
     def known_end(self, position: int, brokers: BrokerReachability) -> int:
         """Return the end of the source's log, or -1 if it is unknown now.
 
@@ -295,6 +326,11 @@ class LeasedPartition:
         if brokers.is_source_silent and position >= self.end_offset:
             return UNKNOWN_END_OFFSET
         return self.end_offset
+
+    @property
+    def shown_end(self) -> str:
+        """Why the lease ends, for operators; empty if that is as usual."""
+        return "" if self.end_reason is LeaseEndReason.TOPIC_WANTED else self.end_message
 
     def progress(self, brokers: BrokerReachability = REACHABLE) -> LeaseProgress:
         """Return the state of the partition for the report to the driver."""
@@ -311,12 +347,12 @@ class LeasedPartition:
             durable.records,
             self.known_end(position, brokers),
             self.max_timestamp_ms,
-            self.end_message
+            self.shown_end
             or (brokers is not REACHABLE and brokers.error)
-            or self.send_backoff.reason
+            or self.send_reason
             or self.fetch_backoff.reason
             or self.dead_letter_error,
             self.converter.leader_epoch,
-            queue.next_expected - queue.expected,
+            queue.active_records,
             queue.queued_bytes,
         )

@@ -9,7 +9,7 @@ transaction after the other, and a lease is returned when everything of it is co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from sparkmirror.copy.control.messages import (
@@ -18,18 +18,23 @@ from sparkmirror.copy.control.messages import (
     LeaseEnded,
     LeaseEndReason,
 )
+from sparkmirror.copy.lease import Lease
 from sparkmirror.copy.settings import CopySettings, target_limits_from_json
 from sparkmirror.copy.task.cluster_connections import ClusterConnections
 from sparkmirror.copy.task.fetcher import Fetcher
 from sparkmirror.copy.task.leased_partition import LeasedPartition
 from sparkmirror.copy.task.produce.dead_letter_writer import DeadLetterWriter
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
+from sparkmirror.copy.task.produce.routing_queue import RoutingQueue
 from sparkmirror.copy.task.produce.sender import Sender
 from sparkmirror.copy.task.produce.transaction_manager import TransactionManager
 from sparkmirror.copy.task.produce.transaction_state import Transaction
 from sparkmirror.copy.task.reports import TaskReporter
+from sparkmirror.copy.task.routing_partition import RoutingPartition
 from sparkmirror.copy.task.transform.converter_factory import ConverterFactory
+from sparkmirror.copy.task.transform.routed_batches import RoutedTopic
 from sparkmirror.copy.transactional_producer_config import TransactionalProducer
+from sparkmirror.wire.batch.target_limits import TargetLimits
 
 DEADLINE_PASSED_S = 0.001
 """The task looks again so long after a deadline: at the deadline itself it has not passed."""
@@ -54,6 +59,8 @@ class TaskLeases:
     """In exactly-once mode, from the first grant on."""
     _by_key: dict[str, LeasedPartition] = field(default_factory=dict)
     _drain_deadline: float | None = None
+    _routed_topics: dict[str, RoutedTopic] = field(default_factory=dict)
+    """The other topics that transformations may send records to, as the driver named them."""
 
     @property
     def partitions(self) -> Collection[LeasedPartition]:
@@ -74,16 +81,15 @@ class TaskLeases:
         """Start to copy the granted partitions."""
         if grant.transactional_producer:
             self._start_transactions(grant.transactional_producer)
+        self._routed_topics |= {
+            topic: RoutedTopic(count, target_limits_from_json(grant.target_limits[topic]))
+            for topic, count in grant.routed_topics.items()
+        }
         self.fetcher.invalidate_brokers()
         self.target.invalidate_leaders()
         for lease in grant.leases:
             limits = target_limits_from_json(grant.target_limits[lease.target.topic])
-            converter = self.converters.new_converter(lease, limits, grant.policy_topics)
-            partition = LeasedPartition(
-                PartitionQueue(lease, self.sender.transaction),
-                converter,
-                self.reporter.changed.add,
-            )
+            partition = self._new_partition(lease, limits, grant.policy_topics)
             partition.mark_changed()
             assert partition.key not in self._by_key, "a lease is granted once"
             self._by_key[partition.key] = partition
@@ -91,6 +97,28 @@ class TaskLeases:
             self.target.add_topic(lease.target.topic)
             if self._drain_deadline is not None:
                 partition.close()
+
+    def _new_partition(
+        self, lease: Lease, limits: TargetLimits, policy_topics: Mapping[str, str]
+    ) -> LeasedPartition:
+        on_change, transaction = self.reporter.changed.add, self.sender.transaction
+        if not self.converters.routes_records(lease):
+            converter = self.converters.new_converter(lease, limits, policy_topics)
+            return LeasedPartition(PartitionQueue(lease, transaction), converter, on_change)
+        assert transaction is not None, "routes by record need transactions"
+        queue = RoutingQueue(lease, transaction)
+        return RoutingPartition(
+            queue,
+            self.converters.new_routing_converter(
+                lease, limits, policy_topics, self._routed_topics
+            ),
+            on_change,
+            routing_queue=queue,
+            forget_topic=self._forget_topic,
+        )
+
+    def _forget_topic(self, topic: str) -> None:
+        self._routed_topics.pop(topic, None)
 
     def revoke(self, keys: Collection[str]) -> None:
         """Close these partitions; unknown ones were already returned."""
@@ -143,6 +171,7 @@ class TaskLeases:
                 records=lease.records,
                 is_clean=is_clean,
                 refused_codec=partition.refused_codec,
+                wanted_topic=partition.wanted_topic,
             )
         )
 
@@ -151,6 +180,7 @@ class TaskLeases:
         if self.transactions and self.transactions.transaction.transactional_producer == producer:
             return
         assert not self._by_key, "a transactional producer changes when no partition is leased"
+        self._routed_topics.clear()
         transaction = Transaction(producer)
         self.transactions = self.new_transaction_manager(transaction)
         self.sender.use_transactions(transaction, self.transactions)

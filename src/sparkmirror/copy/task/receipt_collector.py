@@ -1,4 +1,7 @@
-"""Adds up acknowledged batches to one receipt per partition."""
+"""Adds up acknowledged batches to one receipt for each partition and its remote partition.
+
+Transformations may send records of a partition to several topics: then there are several.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,16 @@ from sparkmirror.copy.task.produce.pending_batch import PendingBatch
 from sparkmirror.mirror.offsets.run_map import OffsetRun
 from sparkmirror.model import TopicPartition
 
+_SourceAndRemote = tuple[TopicPartition, TopicPartition]
+
 
 @dataclass(slots=True)
 class ReceiptCollector:
     """The receipts of one task attempt."""
 
-    _by_partition: dict[TopicPartition, Receipt] = field(default_factory=dict)
+    _by_partition: dict[tuple[TopicPartition, TopicPartition], Receipt] = field(
+        default_factory=dict
+    )
     _lanes: dict[TopicPartition, Counter[str]] = field(default_factory=dict)
 
     def add(
@@ -27,9 +34,9 @@ class ReceiptCollector:
         runs: list[OffsetRun],
     ) -> None:
         """Add an acknowledged batch, in order within its partition."""
-        receipt = self._by_partition.get(source)
+        receipt = self._by_partition.get((source, target))
         if receipt is None:
-            receipt = self._by_partition[source] = Receipt(
+            receipt = self._by_partition[source, target] = Receipt(
                 source=source,
                 target=target,
                 source_first=runs[0].source_first,
@@ -50,8 +57,9 @@ class ReceiptCollector:
         self._lanes.setdefault(source, Counter()).update(lanes)
 
     def list_receipts(self) -> list[tuple[Receipt, dict[str, int]]]:
-        """Return every receipt with the lanes of its partition, sorted by partition."""
+        """Return every receipt, sorted by partition; the first of a partition with its lanes."""
+        lanes = {source: dict(counts) for source, counts in self._lanes.items()}
         return [
-            (receipt, dict(self._lanes.get(source, {})))
-            for source, receipt in sorted(self._by_partition.items())
+            (receipt, lanes.pop(source, {}))
+            for (source, _), receipt in sorted(self._by_partition.items())
         ]

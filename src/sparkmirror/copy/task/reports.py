@@ -128,7 +128,8 @@ class TaskReporter:
 
     def count(self, partition: LeasedPartition, batch: PendingBatch, runs: list[OffsetRun]) -> None:
         """Count a batch that is durable on the target."""
-        self._counts.add(partition.key, runs, batch.size)
+        is_routed = partition.leased is not partition  # run maps are about the remote topic alone
+        self._counts.add(partition.key, [] if is_routed else runs, batch.size)
         self.receipts.add(partition.source, partition.target, batch, runs)
 
     def on_report_ack(self) -> None:

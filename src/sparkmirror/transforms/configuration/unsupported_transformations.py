@@ -27,20 +27,7 @@ def unsupported_transformations(props: Props) -> Sequence[ConfigFault]:
 
     What Java reports only when a task starts is left to the start.
     """
-    faults = list(_deadletterqueue_faults(props))
-    try:
-        chain = transformation_chain(props, _ANY_TIME)
-    except (ConfigError, TransformError):
-        return faults
-    return faults + [
-        ConfigFault(
-            f"transforms.{stage.alias}.type",
-            f"The transformation {stage.alias} may send records of one topic to different topics, "
-            "which is not supported yet: a RegexRouter may have no predicate but TopicNameMatches, "
-            "and TimestampRouter cannot be used",
-        )
-        for stage in record_routers(chain)
-    ]
+    return _deadletterqueue_faults(props)
 
 
 def _deadletterqueue_faults(props: Props) -> Sequence[ConfigFault]:
@@ -57,4 +44,20 @@ def _deadletterqueue_faults(props: Props) -> Sequence[ConfigFault]:
             " dots, hyphens and underscores"
         )
         return (ConfigFault(DEADLETTERQUEUE_TOPIC, fault),)
+    if routers := _record_routers(props):
+        fault = (
+            f"{DEADLETTERQUEUE_TOPIC} is not supported with {', '.join(routers)}, which may send"
+            " records of one topic to different topics: leave one of them out"
+        )
+        return (ConfigFault(DEADLETTERQUEUE_TOPIC, fault),)
     return ()
+
+
+def _record_routers(props: Props) -> list[str]:
+    """The aliases of routers that look at each record; none if the chain has faults."""
+    config = {key: value for key, value in props.items() if value is not None}
+    try:
+        chain = transformation_chain(config, _ANY_TIME)
+    except (ConfigError, TransformError):
+        return []
+    return [stage.alias for stage in record_routers(chain)]

@@ -104,11 +104,18 @@ def test_a_record_that_would_hold_its_partition_is_the_exit_code(brokers: LogBro
     assert tolerated["records"][0]["error"]["stage"] == "TO_CONNECT_VALUE"
 
 
-def test_what_a_mirror_refuses_can_be_tried(brokers: LogBrokers) -> None:
+def test_a_record_shows_the_topic_that_it_goes_to(brokers: LogBrokers) -> None:
     router = ("--set", "transforms=d", "--set", "transforms.d.type=TimestampRouter")
     result = run(brokers, "--last", "1", *router)
-    assert result.return_value == 2
+    assert result.return_value == 0
     assert "        -> source.t-19700101\n" in result.output
+    assert "records: d sends records of one topic to different topics" in result.output
+
+
+def test_what_a_mirror_refuses_can_be_tried(brokers: LogBrokers) -> None:
+    refused = ("--set", "sparkmirror.errors.deadletterqueue.topic.name=dead")
+    result = run(brokers, "--last", "1", *MASK, *refused)
+    assert result.return_value == 2
     assert "A mirror refuses to run this." in result.output
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
@@ -20,6 +21,7 @@ from sparkmirror.copy.driver.ledger_cache import LedgerCache
 from sparkmirror.copy.driver.monitoring.event_log import EventLog
 from sparkmirror.copy.driver.resume.data_loss import DataLoss, LossKind
 from sparkmirror.copy.driver.resume.resume_point_finder import ResumePointFinder
+from sparkmirror.copy.driver.routed_topics import RoutedTopics, RoutedTopicsFound
 from sparkmirror.copy.driver.sharing.worker_group_membership import GroupMembership
 from sparkmirror.copy.driver.task_attempts import TaskAttempt
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
@@ -29,7 +31,7 @@ from sparkmirror.copy.ledger import LedgerEntry, entry_for_lease
 from sparkmirror.copy.settings import CopySettings
 from sparkmirror.copy.task.transform.converter_factory import ConverterFactory
 from sparkmirror.copy.task.transform.transforming_converter import TransformingConverter
-from sparkmirror.errors import ClusterUnavailable
+from sparkmirror.errors import ClusterUnavailable, NotAuthorized
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.target_limits import TargetLimits
 from sparkmirror.wire.protocol.error_codes import ErrorCode
@@ -54,6 +56,15 @@ STORED = Lease(
 )
 CLOSED = entry_for_lease(STORED, is_open=False)
 HALT, SKIP, RESTART = DataLossPolicy
+
+
+class ScriptedRoutedTopics(RoutedTopics):
+    """Creates no topic: what is found is scripted."""
+
+    found = RoutedTopicsFound({}, {})
+
+    def find(self, partitions: Iterable[TrackedPartition]) -> RoutedTopicsFound:
+        return self.found
 
 
 class Granting:
@@ -83,8 +94,10 @@ class Granting:
         )
         job = replace(job, settings=replace(job.settings, transforms=DROP_MARKED))
         finder = ResumePointFinder(job, self.clusters, ScriptedFences(self.clusters))
+        self.routed_topics = ScriptedRoutedTopics(self.clusters)
         self.granter = LeaseGranter(
-            self.clusters, finder, self.cache, self.events, policy, membership
+            *(self.clusters, finder, self.cache, self.events, policy, membership),
+            self.routed_topics,
         )
         self.tracked = TrackedPartition(SOURCE, TopicPartition(remote, 0), 0)
         self.sent: list[ControlMessage] = []
@@ -386,3 +399,35 @@ def test_a_partition_whose_resume_point_is_not_known_now_is_asked_for_once() -> 
     granting.clusters.target_end = 50
     granting.grant()
     assert granting.tracked.state is LeaseState.HELD, "it is tried again after its backoff"
+
+
+def test_a_grant_names_the_topics_that_transformations_send_records_to() -> None:
+    granting = Granting()
+    granting.tracked.wanted_topic = "late"
+    granting.routed_topics.found = RoutedTopicsFound({"late": 1, "old": 3}, {})
+    granting.grant()
+    (message,) = granting.sent
+    assert isinstance(message, GrantLeases)
+    assert message.routed_topics == {"late": 1, "old": 3}
+    assert message.target_limits.keys() == {"A.t", "late", "old"}
+    assert granting.tracked.wanted_topic == ""
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        (RoutedTopicsFound({}, {"late": NotAuthorized("B", "no Create")}), "B: no Create;"),
+        (RoutedTopicsFound({"late": 0}, {}), "it has too few partitions;"),
+    ],
+)
+def test_a_partition_whose_next_record_has_no_topic_is_held_with_the_reason(
+    found: RoutedTopicsFound, text: str
+) -> None:
+    granting = Granting()
+    granting.tracked.wanted_topic = "late"
+    granting.routed_topics.found = found
+    granting.grant()
+    assert granting.sent == []
+    assert granting.tracked.state is LeaseState.HELD
+    assert f"records to late, which cannot be used: {text}" in granting.tracked.reason
+    assert granting.tracked.wanted_topic == "late", "it is asked for again after the hold"

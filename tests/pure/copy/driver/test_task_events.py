@@ -166,6 +166,7 @@ class Driver:
         (LeaseEndReason.REFUSED, RETRY, RETRY),
         (LeaseEndReason.NOT_AUTHORIZED, RETRY, RETRY),
         (LeaseEndReason.CODEC_REFUSED, NOTHING, NOTHING),
+        (LeaseEndReason.TOPIC_WANTED, NOTHING, NOTHING),
     ],
 )
 def test_the_reason_decides_what_follows_the_end_of_a_lease(
@@ -558,6 +559,28 @@ def test_a_refused_codec_is_avoided_in_later_leases() -> None:
     producer = driver.clusters.producer
     assert CompressionType.LZ4 not in producer.codecs
     assert producer.fallback_codec is CompressionType.NONE
+
+
+def test_a_topic_that_records_go_to_is_remembered_until_the_next_grant() -> None:
+    driver = Driver()
+    hello = driver.join()
+    driver.grant(hello, P0)
+    driver.handler.on_message(
+        hello,
+        LeaseEnded(
+            partition=str(P0),
+            reason=LeaseEndReason.TOPIC_WANTED,
+            message="the record at offset 100 goes to late",
+            position=100,
+            expected=50,
+            records=0,
+            is_clean=True,
+            wanted_topic="late",
+        ),
+    )
+    assert driver.tracked(P0).state is LeaseState.WAITING
+    assert driver.tracked(P0).wanted_topic == "late"
+    assert driver.handler.events.latest() == ()
 
 
 @pytest.mark.parametrize(

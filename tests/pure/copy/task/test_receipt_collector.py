@@ -53,3 +53,17 @@ def test_a_partition_without_copied_records_has_no_receipt() -> None:
     receipts = ReceiptCollector()
     receipts.count_lanes(TopicPartition("orders", 0), {"control": 4})
     assert receipts.list_receipts() == []
+
+
+def test_each_topic_that_records_of_a_partition_go_to_has_a_receipt_and_lanes_count_once() -> None:
+    receipts, source = ReceiptCollector(), TopicPartition("orders", 0)
+    for topic, first in (("primary.orders", 10), ("late", 11), ("primary.orders", 12)):
+        batch = batch_with_timestamps(1)
+        receipts.add(source, TopicPartition(topic, 0), batch, [OffsetRun(first, first, 1)])
+    receipts.count_lanes(source, {"transformed": 3})
+    listed = receipts.list_receipts()
+    assert [(one.target.topic, one.records) for one, _ in listed] == [
+        ("late", 1),
+        ("primary.orders", 2),
+    ]
+    assert [lanes for _, lanes in listed] == [{"transformed": 3}, {}]

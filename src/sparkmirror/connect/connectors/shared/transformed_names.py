@@ -11,7 +11,7 @@ from sparkmirror.mirror.topics.replication_policy import ReplicationPolicy
 from sparkmirror.mirror.topics.routed_policy import RoutedPolicy
 from sparkmirror.transforms.configuration.transformation_stages import transformation_chain
 from sparkmirror.transforms.data.java_environment import JavaEnvironment
-from sparkmirror.transforms.static_route import static_route
+from sparkmirror.transforms.static_route import remote_topic_route
 
 _TRANSFORMS: Final = "transforms"
 _ANY_TIME: Final = JavaEnvironment(now_ms=0)
@@ -21,13 +21,13 @@ _ANY_TIME: Final = JavaEnvironment(now_ms=0)
 def with_static_route(policy: ReplicationPolicy, config: Mapping[str, str]) -> ReplicationPolicy:
     """Return the policy with the route of the config's transformations, if they have one.
 
-    A route that depends on the record leaves the policy as it is. Raises ConfigError for faults of
+    Routes that depend on the record do not count. Raises ConfigError for faults of
     the transformations.
     """
     if not trim(config.get(_TRANSFORMS, "")):
         return policy
     try:
-        route = static_route(transformation_chain(config, _ANY_TIME))
+        route = remote_topic_route(transformation_chain(config, _ANY_TIME))
     except TransformError as error:
         raise ConfigError.of(_TRANSFORMS, f"{error.java_class}: {error}") from error
-    return policy if route is None or route.is_identity else RoutedPolicy(policy, route)
+    return policy if route.is_identity else RoutedPolicy(policy, route)

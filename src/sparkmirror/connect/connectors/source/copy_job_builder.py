@@ -32,6 +32,7 @@ from sparkmirror.connect.connectors.source.dead_letter_topics import require_dea
 from sparkmirror.connect.connectors.source.source_config import MirrorSourceConfig
 from sparkmirror.connect.connectors.source.transform_settings import (
     default_zone_name,
+    routes_records,
     transform_settings,
 )
 from sparkmirror.connect.task_group import TaskPlan
@@ -129,6 +130,9 @@ def build_job(plan: TaskPlan, worker: WorkerClientConfig) -> CopyJob:
         flush_interval_s=min(worker.offset_flush_interval_s, _MAX_FLUSH_S),
         syncs=_syncs(config),
     )
+    if not worker.is_exactly_once and routes_records(transforms):
+        _require_offsets_on_target(job)
+        return _with_transactions(job, originals, worker)
     return _with_transactions(job, originals, worker) if worker.is_exactly_once else job
 
 
@@ -209,6 +213,22 @@ def _bytes_per_s(config: Mapping[str, str]) -> int:
     if not text.isdecimal():
         raise ConfigError.of(BYTES_PER_SECOND, f"{BYTES_PER_SECOND} {text} is not a whole number")
     return int(text)
+
+
+def _require_offsets_on_target(job: CopyJob) -> None:
+    """Raise ConfigError if the offsets topic is not on the target: one transaction has both."""
+    servers = [
+        {server.strip() for server in client.get("bootstrap.servers", "").split(",")}
+        for client in (job.offsets_client or job.settings.target, job.settings.target)
+    ]
+    if servers[0].isdisjoint(servers[1]):
+        raise ConfigError.of(
+            "transforms",
+            "transforms that send records of one topic to different topics need the source offsets"
+            f" in the target cluster {job.settings.target_alias}, in one transaction with the"
+            " records: set offsets.storage.topic of the connector to a topic there, or use a worker"
+            " whose bootstrap.servers name that cluster",
+        )
 
 
 def _with_transactions(

@@ -22,7 +22,7 @@ from sparkmirror.transforms.configuration.unsupported_transformations import (
 )
 from sparkmirror.transforms.converters.formats import format_key
 from sparkmirror.transforms.data.java_environment import JavaEnvironment
-from sparkmirror.transforms.static_route import without_routing
+from sparkmirror.transforms.static_route import record_routers, without_routing
 
 _TRANSFORMS: Final = "transforms"
 _PREFIXES: Final = ("transforms.", "predicates.", "sparkmirror.errors.deadletterqueue.")
@@ -59,6 +59,16 @@ def transform_settings(config: Mapping[str, str]) -> Mapping[str, str]:
     return {
         key: value for key, value in config.items() if key in _KEYS or key.startswith(_PREFIXES)
     }
+
+
+def routes_records(transforms: Mapping[str, str]) -> bool:
+    """Whether what `transform_settings` returned may send records of one topic to different topics.
+
+    Such records are copied in transactions: their order on the way says nothing about a position.
+    """
+    if not transforms:
+        return False
+    return bool(record_routers(transformation_chain(transforms, JavaEnvironment(now_ms=0))))
 
 
 def default_zone_name(

@@ -22,7 +22,7 @@ from sparkmirror.config.definition.value_types import trim
 from sparkmirror.errors import ConfigError, TransformError
 from sparkmirror.transforms.configuration.transformation_stages import transformation_chain
 from sparkmirror.transforms.data.java_environment import JavaEnvironment
-from sparkmirror.transforms.static_route import static_route
+from sparkmirror.transforms.static_route import remote_topic_route
 
 _POLICY: Final = "replication.policy.class"
 _TRANSFORMS: Final = "transforms"
@@ -86,10 +86,9 @@ def _route(config: Mapping[str, str | None]) -> tuple[str, ...]:
     if not config.get(_TRANSFORMS):
         return ()
     try:
-        route = static_route(transformation_chain(config, _ANY_TIME))
+        return remote_topic_route(transformation_chain(config, _ANY_TIME)).texts
     except (ConfigError, TransformError):
         return ()  # The connector says so when it starts.
-    return () if route is None else route.texts
 
 
 def _class(name: str) -> str:

@@ -57,14 +57,28 @@ def producer_support(versions: NodeApiVersions) -> ProducerSupport:
     return ProducerSupport()
 
 
-def require_transactions(support: ProducerSupport, cluster: str) -> None:
-    """Raise UnsupportedByBroker if a job that copies in transactions cannot do so."""
-    if not support.has_transactions:
-        raise UnsupportedByBroker(
-            cluster,
-            f"{support.missing_feature}, so it has no transactions, and records cannot be copied"
-            " exactly once; set exactly.once.source.support=disabled, or leave out --exactly-once",
+def require_transactions(
+    support: ProducerSupport, cluster: str, *, routes_records: bool = False
+) -> None:
+    """Raise UnsupportedByBroker if a job that copies in transactions cannot do so.
+
+    `routes_records`: it needs them because records of one topic go to different topics.
+    """
+    if support.has_transactions:
+        return
+    text = (
+        ", and records cannot be copied exactly once;"
+        " set exactly.once.source.support=disabled, or leave out --exactly-once"
+    )
+    if routes_records:
+        text = (
+            ", and transforms that send records of one topic to different topics need them; take"
+            " TimestampRouter, and RegexRouter with another predicate than TopicNameMatches, out of"
+            " transforms"
         )
+    raise UnsupportedByBroker(
+        cluster, f"{support.missing_feature}, so it has no transactions{text}"
+    )
 
 
 def support_after_refusal(

@@ -37,6 +37,7 @@ from sparkmirror.copy.task.produce.dead_letter import DeadLetter
 from sparkmirror.copy.task.produce.pending_batch import PendingBatch
 from sparkmirror.copy.task.produce.transaction_state import Transaction
 from sparkmirror.mirror.offsets.run_map import OffsetRun
+from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.forward import BatchProducer
 from sparkmirror.wire.batch.header import NO_SEQUENCE
 
@@ -141,6 +142,16 @@ class PartitionQueue:
         letters = self.dead_letters
         return min(source_offset, letters[0].source_offset) if letters else source_offset
 
+    @property
+    def may_fetch_more(self) -> bool:
+        """Whether more may be queued, as far as the order of batches is concerned."""
+        return True
+
+    @property
+    def active_records(self) -> int:
+        """Records that are fetched and not acknowledged."""
+        return self.next_expected - self.expected
+
     # -- sending ---------------------------------------------------------------------------------
 
     def next_to_send(self) -> PendingBatch | None:
@@ -151,9 +162,7 @@ class PartitionQueue:
             return None
         if self._is_held(self.ready[0]):
             return None
-        if self.transaction and not self.transaction.assign_sequence(
-            self.ready[0], self.lease.target
-        ):
+        if self.transaction and not self.transaction.assign_sequence(self.ready[0], self):
             return None
         batch = self.ready.popleft()
         batch.ambiguous_sends += 1
@@ -262,6 +271,16 @@ class PartitionQueue:
     # -- in transactions -------------------------------------------------------------------------
 
     @property
+    def target(self) -> TopicPartition:
+        """The remote partition."""
+        return self.lease.target
+
+    @property
+    def is_group_begun(self) -> bool:
+        """Whether what is ready must be sent in this transaction (`routing_queue`)."""
+        return False
+
+    @property
     def acknowledged_lease(self) -> Lease:
         """The lease advanced to the last acknowledgement."""
         return self.lease.advanced_to(self.position, self.expected, self.records)
@@ -272,14 +291,24 @@ class PartitionQueue:
         return self.lease if self.transaction else self.acknowledged_lease
 
     @property
-    def has_sequenced_batches(self) -> bool:
+    def has_own_sequenced_batches(self) -> bool:
         """Whether a batch that has a sequence is not acknowledged."""
         return bool(self.in_flight) or (bool(self.ready) and self.ready[0].has_sequence)
 
     @property
+    def has_sequenced_batches(self) -> bool:
+        """Whether the outcome of a batch counts for the transaction and is not known."""
+        return self.has_own_sequenced_batches
+
+    @property
+    def has_open_requests(self) -> bool:
+        """Whether a request with a batch of the source partition is unanswered."""
+        return self.open_requests > 0
+
+    @property
     def is_committed(self) -> bool:
         """Whether the transaction has nothing of this partition to commit."""
-        is_quiet = not self.open_requests and not self.has_sequenced_batches
+        is_quiet = not self.has_open_requests and not self.has_sequenced_batches
         return self.transaction is None or (is_quiet and self.position == self.lease.position)
 
     def on_committed(self, lease: Lease) -> None:
@@ -288,6 +317,10 @@ class PartitionQueue:
 
     def reset_unappended(self) -> None:
         """Leave batches with a sequence, which the target lacks, to the next transaction."""
+        self.reset_own_unappended()
+
+    def reset_own_unappended(self) -> None:
+        """Take the sequences back from batches that the target lacks."""
         assert self.transaction
         assert not self.open_requests
         self._requeue_in_flight()

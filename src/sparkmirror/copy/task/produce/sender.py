@@ -99,9 +99,16 @@ class Sender:
         """Check the partition for batches to send at the next poll."""
         self._ready[partition] = None
 
+    def mark_fetched(self, partition: LeasedPartition) -> None:
+        """Check everything that sends records of a partition at the next poll."""
+        for sender in partition.senders():
+            self.cluster.add_topic(sender.target.topic)
+            self.mark_ready(sender)
+
     def remove(self, partition: LeasedPartition) -> None:
         """Forget a partition whose lease is returned."""
-        self._ready.pop(partition, None)
+        for sender in partition.senders():
+            self._ready.pop(sender, None)
 
     def poll(self, now: float) -> None:
         """Send what can be sent."""
@@ -109,10 +116,11 @@ class Sender:
         for partition in list(self._ready):
             if not partition.queue.ready:
                 del self._ready[partition]
-            elif now >= partition.send_backoff.until and not (
-                partition.needs_sequence_check
-                or partition.needs_resend_check
-                or partition.queue.is_held
+            elif (
+                now >= partition.send_backoff.until
+                and not (partition.needs_sequence_check or partition.needs_resend_check)
+                and not partition.queue.is_held
+                and partition.may_begin(self.cluster.leader_node, now)
             ):
                 node = self.cluster.leader_node(partition.target)
                 if node is not None:
@@ -233,10 +241,10 @@ class Sender:
             )
             return
         partition.send_backoff.clear()
-        header = batch.header
-        if header.max_timestamp > partition.max_timestamp_ms:
-            partition.max_timestamp_ms = header.max_timestamp
-        partition.latencies.add(
+        header, leased = batch.header, partition.leased
+        if header.max_timestamp > leased.max_timestamp_ms:
+            leased.max_timestamp_ms = header.max_timestamp
+        leased.latencies.add(
             header.base_timestamp, header.max_timestamp, header.record_count, now_ms
         )
         self.counter.count(partition, batch, queue.acknowledge(batch))

@@ -111,6 +111,7 @@ class TransactionManager:
                     self.transaction.phase, self._closing_since = TransactionPhase.CLOSING, now
                     self._try_commit(partitions, now)
             case TransactionPhase.CLOSING:
+                self._add_partitions(now)
                 self._try_commit(partitions, now)
 
     def wait_s(self, now: float) -> float:
@@ -152,7 +153,7 @@ class TransactionManager:
         Resets the batches that are certainly not on the target.
         """
         queue = partition.queue
-        if queue.open_requests:
+        if queue.has_open_requests:
             return False
         if not queue.has_sequenced_batches:
             return True

@@ -4,20 +4,24 @@
       └────────────────┴──────────────── any failure ────────────────┴──────▶ failed, for good
 
 In an open transaction a batch gets the next sequence of its partition when it is sent. In a closing
-one, only batches that already have a sequence are sent. The coordinator names the producer id and
+one, only batches that already have a sequence are sent, and the rest of a group that is begun
+(`routing_queue`). The coordinator names the producer id and
 epoch, and may change them at every end. Pure: no I/O, no clock.
 
 Invariants:
     A  a batch gets one sequence in a transaction; a resend has the same bytes
     B  sequences of a partition have no gap: the sequence of a batch that was certainly not
        appended is taken back before the transaction ends
-    C  after a failure no batch gets a sequence: the target will abort what it has of this
+    C  one queue at a time has batches with a sequence and without an acknowledgement in a remote
+       partition; several have records for it if transformations send records to other topics
+    D  after a failure no batch gets a sequence: the target will abort what it has of this
        transaction, and the next owner starts at the committed offsets
 """
 
 from __future__ import annotations
 
 import enum
+from typing import Protocol
 
 from sparkmirror.copy.control.messages import LeaseEndReason
 from sparkmirror.copy.task.produce.pending_batch import PendingBatch
@@ -38,6 +42,25 @@ class TransactionPhase(enum.Enum):
     FAILED = "failed"
 
 
+class SequencedQueue(Protocol):
+    """A queue of batches for a remote partition (`partition_queue`)."""
+
+    @property
+    def target(self) -> TopicPartition:
+        """The remote partition."""
+        ...
+
+    @property
+    def has_own_sequenced_batches(self) -> bool:
+        """Whether a batch that has a sequence is not acknowledged."""
+        ...
+
+    @property
+    def is_group_begun(self) -> bool:
+        """Whether what is ready must be sent in this transaction."""
+        ...
+
+
 class Transaction:
     """Assigns sequences to the batches of all partitions of a task."""
 
@@ -49,6 +72,8 @@ class Transaction:
         """Partitions that must be added before the task can send their batches."""
         self._added: set[TopicPartition] = set()
         self._sequences: dict[TopicPartition, int] = {}
+        self._last_queues: dict[TopicPartition, SequencedQueue] = {}
+        """The queue that used each remote partition last."""
         self._set_identity(producer.identity)
 
     @property
@@ -56,18 +81,28 @@ class Transaction:
         """Whether sequences begin at 0 in every transaction, and batches add their partition."""
         return self.transactional_producer.transaction_version >= EPOCH_BUMPING_VERSION
 
-    def assign_sequence(self, batch: PendingBatch, target: TopicPartition) -> bool:
+    def assign_sequence(self, batch: PendingBatch, queue: SequencedQueue) -> bool:
         """Assign a sequence if the batch has none; return whether the batch may be sent now."""
         if self.phase is TransactionPhase.FAILED:
             return False
         if batch.has_sequence:
             return True
-        if self.phase is not TransactionPhase.OPEN or not self._is_added(target):
+        target = queue.target
+        if not (self._takes_batches_of(queue) and self._is_added(target)):
             return False
+        last = self._last_queues.get(target)
+        if last is not None and last is not queue and last.has_own_sequenced_batches:
+            return False
+        self._last_queues[target] = queue
         sequence = self._sequences.get(target, 0)
         batch.set_producer_state(self._producer, sequence, batch.expected)
         self._sequences[target] = next_sequence(sequence, batch.record_count)
         return True
+
+    def _takes_batches_of(self, queue: SequencedQueue) -> bool:
+        if self.phase is TransactionPhase.OPEN:
+            return True
+        return self.phase is TransactionPhase.CLOSING and queue.is_group_begun
 
     def rewind_sequence(self, target: TopicPartition, records: int) -> None:
         """Take back the sequences of the last records, which the target does not have."""

@@ -6,17 +6,21 @@ behind it is read, and it has the reason.
     source offsets   10   11   12   13   14
     outcomes         kept drop kept fail          refused at 13; 14 is not read
 
-The topic that the chain gives a record is not read: it is the same for all records of a topic, and
-the lease has it. Names of headers are text in a chain and bytes in a record. A name that is not
+The topic that the chain gives a record is read only if records of one topic may get different ones
+(`routes`). A record for a topic that is not known yet is refused, too: the topic must be created
+first. Names of headers are text in a chain and bytes in a record. A name that is not
 UTF-8 keeps its bytes (Java replaces them).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 from sparkmirror.copy.task.batch_converter import UncopyableRecord
+from sparkmirror.errors import TransformError
 from sparkmirror.transforms.record import KafkaRecord
 from sparkmirror.transforms.record_transformer import (
     NO_TIMESTAMP,
@@ -29,12 +33,17 @@ from sparkmirror.transforms.transformation import RecordPart
 from sparkmirror.wire.batch.records import Record
 from sparkmirror.wire.batch.rewrite import RewrittenRecord, encode_content
 
+_TOPIC_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+
 
 @dataclass(slots=True)
 class RecordOutcomes:
     """What became of records, in source order."""
 
     kept: list[RewrittenRecord] = field(default_factory=list)
+    """Those for the remote topic."""
+    routed: dict[str, list[RewrittenRecord]] = field(default_factory=dict)
+    """Those for other topics."""
     filtered: list[int] = field(default_factory=list)
     """The source offsets of records that the chain dropped."""
     skipped: list[int] = field(default_factory=list)
@@ -45,6 +54,30 @@ class RecordOutcomes:
     """The first record that failed and is not tolerated."""
 
 
+@dataclass(frozen=True, slots=True)
+class RecordRoutes:
+    """The remote topic of a partition, and which other topics can get its records now."""
+
+    remote_topic: str
+    is_known: Callable[[str], bool]
+
+    def refusal(self, topic: str, offset: int) -> UncopyableRecord | None:
+        """Return why a record cannot go to this topic now; None if it can."""
+        if topic == self.remote_topic or self.is_known(topic):
+            return None
+        if not _TOPIC_NAME.fullmatch(topic) or topic in (".", ".."):
+            illegal = TransformError(
+                "org.apache.kafka.common.errors.InvalidTopicException",
+                f"Invalid topics: [{topic}]",
+            )
+            return refused_record(offset, FailedRecord(ErrorStage.PRODUCER_RECORD, illegal))
+        return UncopyableRecord(
+            offset=offset,
+            reason=f"the record at offset {offset} goes to {topic}, which the driver must create",
+            wanted_topic=topic,
+        )
+
+
 @dataclass(slots=True, kw_only=True)
 class BatchTransform:
     """A chain for the records of one partition."""
@@ -53,6 +86,8 @@ class BatchTransform:
     topic: str
     """The topic that the chain's first stage sees: the name that the replication policy gives."""
     partition: int
+    routes: RecordRoutes | None = None
+    """Where records may go; None if all go to the remote topic."""
     _ignores_headers: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -82,9 +117,14 @@ class BatchTransform:
                 outcomes.skipped.append(offset)
                 outcomes.errors.append(outcome.tolerated)
             return None
+        kept = outcomes.kept
+        if self.routes is not None and outcome.topic != self.routes.remote_topic:
+            if refusal := self.routes.refusal(outcome.topic, offset):
+                return refusal
+            kept = outcomes.routed.setdefault(outcome.topic, [])
         if not self._ignores_headers:
             headers = tuple([(header_bytes(name), content) for name, content in outcome.headers])
-        outcomes.kept.append(
+        kept.append(
             RewrittenRecord(
                 offset,
                 NO_TIMESTAMP if outcome.timestamp is None else outcome.timestamp,

@@ -17,10 +17,12 @@ from zoneinfo import ZoneInfo
 from sparkmirror.copy.lease import Lease
 from sparkmirror.copy.settings import CopySettings
 from sparkmirror.copy.task.batch_converter import BatchConverter
-from sparkmirror.copy.task.transform.batch_transform import BatchTransform
+from sparkmirror.copy.task.transform.batch_transform import BatchTransform, RecordRoutes
 from sparkmirror.copy.task.transform.failed_record_texts import RecordOrigin
 from sparkmirror.copy.task.transform.failed_records import FailureReporting, PartitionFailures
 from sparkmirror.copy.task.transform.header_transform import HeaderTransform
+from sparkmirror.copy.task.transform.routed_batches import RoutedBatches, RoutedTopic
+from sparkmirror.copy.task.transform.routing_converter import RoutingConverter
 from sparkmirror.copy.task.transform.transforming_converter import TransformingConverter
 from sparkmirror.errors import ConfigError
 from sparkmirror.transforms.configuration.connector_transformer import record_transformer
@@ -74,12 +76,7 @@ class ConverterFactory:
         """
         if self.transformer is None or not lease.chain:
             return self.new_plain_converter(lease, limits)
-        target = lease.target
-        transform = BatchTransform(
-            transformer=self.transformer,
-            topic=policy_topics.get(lease.source.topic, target.topic),
-            partition=target.partition,
-        )
+        transform = self._transform(lease, policy_topics)
         headers = None
         if self.transformer.parts.needs_topic_and_headers_only and self.uses_header_lane:
             headers = HeaderTransform(transform, self.transformer.header_names)
@@ -98,6 +95,46 @@ class ConverterFactory:
         connector = self.reporting.connector
         origin = RecordOrigin(connector=connector, task=max(lease.task, 0), partition=lease.source)
         return PartitionFailures(self.reporting, origin)
+
+    @property
+    def may_route_records(self) -> bool:
+        """Whether the chain may send records of one topic to different topics."""
+        return self.transformer is not None and self.transformer.routes_records
+
+    def routes_records(self, lease: Lease) -> bool:
+        """Whether the records of a lease may go to different topics."""
+        return self.may_route_records and bool(lease.chain)
+
+    def new_routing_converter(
+        self,
+        lease: Lease,
+        limits: TargetLimits,
+        policy_topics: Mapping[str, str],
+        routed_topics: Mapping[str, RoutedTopic],
+    ) -> BatchConverter:
+        """Return the converter of a lease whose records may go to different topics.
+
+        `routed_topics` has the other topics that exist; the task changes it.
+        """
+        batches = RoutedBatches(lease.target, limits, routed_topics)
+        transform = self._transform(lease, policy_topics)
+        transform.routes = RecordRoutes(lease.target.topic, batches.is_known)
+        return RoutingConverter(
+            limits,
+            self.read_committed,
+            leader_epoch=lease.source_epoch,
+            transform=transform,
+            batches=batches,
+            failures=self._new_failures(lease),
+        )
+
+    def _transform(self, lease: Lease, policy_topics: Mapping[str, str]) -> BatchTransform:
+        assert self.transformer is not None
+        return BatchTransform(
+            transformer=self.transformer,
+            topic=policy_topics.get(lease.source.topic, lease.target.topic),
+            partition=lease.target.partition,
+        )
 
     def new_plain_converter(self, lease: Lease, limits: TargetLimits) -> BatchConverter:
         """Return a converter that changes no record."""

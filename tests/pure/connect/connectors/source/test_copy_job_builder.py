@@ -21,7 +21,7 @@ from sparkmirror.errors import ConfigError
 from sparkmirror.model import TopicPartition
 from sparkmirror.security.reloaded_properties import ReloadedProperties
 from tests.support.connect.task_plans import plan_of_all_tasks
-from tests.support.copy.transform_chains import DROP_MARKED
+from tests.support.copy.transform_chains import DROP_MARKED, ROUTE_MARKED
 
 CONNECTOR = {
     "name": "mm2-msc",
@@ -97,6 +97,22 @@ def test_offsets_stay_with_the_worker_unless_the_connector_has_its_own_topic() -
     assert job.offsets_client == {"bootstrap.servers": "w:9092", "security.protocol": "SSL"}
     own = _job({"offsets.storage.topic": "mine", "producer.override.bootstrap.servers": "b:9092"})
     assert (own.offsets_topic, own.offsets_client) == ("mine", {"bootstrap.servers": "b:9092"})
+
+
+def test_records_of_one_topic_for_different_topics_are_copied_in_transactions() -> None:
+    assert _job(dict(DROP_MARKED)).delivery is DeliveryMode.SEQUENCED
+    job = _job({**ROUTE_MARKED, "transaction.boundary": "interval"})
+    assert job.delivery is DeliveryMode.EXACTLY_ONCE
+    assert job.commit_interval_s == 60
+    assert job.remote_topics["orders"] == "A.orders"
+
+
+def test_such_transactions_need_the_offsets_topic_on_the_target() -> None:
+    elsewhere = {**ROUTE_MARKED, "producer.override.bootstrap.servers": "b:9092,c:9092"}
+    with pytest.raises(ConfigError, match="set offsets.storage.topic of the connector"):
+        _job(elsewhere)
+    assert _job({**elsewhere, "offsets.storage.topic": "mine"}).is_exactly_once
+    assert _job(elsewhere, worker={"bootstrap.servers": "x:1, c:9092"}).is_exactly_once
 
 
 def test_the_source_is_read_as_its_consumer_is_configured() -> None:

@@ -8,10 +8,11 @@ import pytest
 
 from sparkmirror.connect.connectors.source.transform_settings import (
     default_zone_name,
+    routes_records,
     transform_settings,
 )
 from sparkmirror.errors import ConfigError, TransformError
-from tests.support.copy.transform_chains import DROP_MARKED, MASK_PRICE
+from tests.support.copy.transform_chains import DROP_MARKED, MASK_PRICE, ROUTE_MARKED
 
 _CLASSES = "org.apache.kafka.connect.transforms"
 
@@ -38,7 +39,6 @@ def test_without_transforms_tasks_get_nothing() -> None:
         ({"transforms.mask.type": "Missing"}, "Class Missing could not be found"),
         ({"transforms.mask.fields": ""}, "'fields' must not be empty"),
         ({"sparkmirror.transform.value.format": "avro"}, "must be one of: bytes, json"),
-        ({"transforms.mask.type": f"{_CLASSES}.TimestampRouter"}, "different topics"),
     ],
 )
 def test_a_faulty_chain_fails_the_connector(changed: dict[str, str], text: str) -> None:
@@ -55,6 +55,16 @@ def test_a_chain_that_only_names_the_topic_is_no_work_of_tasks() -> None:
     assert transform_settings({"transforms": "route", **route}) == {}
     both = {**MASK_PRICE, "transforms": "route,mask", **route}
     assert transform_settings(both) == both
+
+
+@pytest.mark.parametrize(
+    ("config", "routes"), [({}, False), (MASK_PRICE, False), (ROUTE_MARKED, True)]
+)
+def test_a_route_by_more_than_the_name_is_work_of_tasks(
+    config: dict[str, str], routes: bool
+) -> None:
+    assert transform_settings(config) == config
+    assert routes_records(config) is routes
 
 
 def test_what_java_finds_when_a_task_starts_fails_the_connector_too() -> None:

@@ -76,6 +76,8 @@ def test_exactly_once_needs_transactions() -> None:
         UnsupportedByBroker, match=r"does not support InitProducerId.*source.support=disabled"
     ):
         require_transactions(missing, "target")
+    with pytest.raises(UnsupportedByBroker, match="take TimestampRouter, and RegexRouter with"):
+        require_transactions(missing, "target", routes_records=True)
 
 
 def _fencer(broker: FakeBroker) -> tuple[PartitionFencer, Router]:

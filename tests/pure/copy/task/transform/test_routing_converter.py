@@ -1,0 +1,144 @@
+"""Fetched batches through a chain that sends records of one topic to different topics."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import count
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparkmirror.copy.settings import CopySettings
+from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
+from sparkmirror.copy.task.produce.routing_queue import RoutingQueue
+from sparkmirror.copy.task.produce.transaction_state import Transaction
+from sparkmirror.copy.task.transform.converter_factory import ConverterFactory
+from sparkmirror.copy.task.transform.routed_batches import RoutedTopic
+from sparkmirror.copy.task.transform.routing_converter import RoutingConverter
+from sparkmirror.wire.batch.forward_or_reopen import LaneReason
+from sparkmirror.wire.batch.records import Record
+from sparkmirror.wire.batch.target_limits import TargetLimits
+from tests.pure.copy.task.produce.test_transaction_state import LEASE, PRODUCER
+from tests.support.copy.source_batches import random_log
+from tests.support.copy.transform_chains import ROUTE_MARKED, routed_records
+from tests.support.copy.transformed_queues import FIRST, LIMITS, convert, send_all, stored
+from tests.support.kafka.record_batches import without_offsets
+
+HOME = LEASE.target.topic
+VALUES = [None, b"", b"v" * 300, b"\xff"]
+MARKED = ((b"drop", b"1"),)
+WIDE = RoutedTopic(8, TargetLimits())
+"""A topic that has the partition of the lease, 3."""
+
+
+def converter_of(
+    topics: Mapping[str, RoutedTopic],
+    transforms: Mapping[str, str] = ROUTE_MARKED,
+    limits: TargetLimits | None = None,
+) -> RoutingConverter:
+    settings = CopySettings(transforms=transforms)
+    factory = ConverterFactory.for_settings(settings)
+    lease = replace(LEASE, chain=settings.chain)
+    assert factory.routes_records(lease)
+    assert not factory.routes_records(LEASE), "a heartbeats topic passes no chain"
+    converter = factory.new_routing_converter(lease, limits or TargetLimits(), {}, topics)
+    assert isinstance(converter, RoutingConverter)
+    return converter
+
+
+def new_queue() -> RoutingQueue:
+    return RoutingQueue(LEASE, Transaction(PRODUCER))
+
+
+def sent_by_topic(queue: RoutingQueue, limits: TargetLimits) -> dict[str, list[Record]]:
+    queues: dict[str, PartitionQueue] = {HOME: queue, **queue.routes}
+    sent = {topic: send_all(one, limits)[0] for topic, one in queues.items()}
+    return {topic: records for topic, records in sent.items() if records}
+
+
+@given(st.integers(0, 1 << 30), st.sampled_from(LIMITS), st.integers(0, 4))
+def test_every_record_is_queued_once_for_its_topic_in_source_order(
+    seed: int, limits: TargetLimits, batches_in_time: int
+) -> None:
+    """A topic that is not known ends the conversion; with it the conversion goes on there."""
+    log = random_log(random.Random(seed), FIRST, VALUES)
+    wanted: dict[str, list[Record]] = {}
+    for topic, record in routed_records(ROUTE_MARKED, [r for b in log for r in b.records], HOME):
+        wanted.setdefault(topic, []).append(record)
+    topics: dict[str, RoutedTopic] = {}
+    queue, converter = new_queue(), converter_of(topics, limits=limits)
+    sent: dict[str, list[Record]] = {}
+    while queue.next_fetch_offset < log[-1].next_offset:
+        before = queue.position
+        converter.monotonic = count(1).__next__
+        stopped = convert(queue, converter, log, deadline=batches_in_time)
+        if stopped:
+            assert stopped.offset == queue.next_fetch_offset
+            assert stopped.wanted_topic in wanted
+            assert stopped.wanted_topic not in topics
+            topics[stopped.wanted_topic] = RoutedTopic(4, limits)
+        assert queue.position == (before if queue.has_group else queue.next_fetch_offset)
+        for topic, records in sent_by_topic(queue, limits).items():
+            sent.setdefault(topic, []).extend(records)
+        assert queue.position == queue.next_fetch_offset
+        assert stopped or queue.position > before
+    assert {topic: without_offsets(records) for topic, records in sent.items()} == {
+        topic: without_offsets(records) for topic, records in wanted.items()
+    }
+    assert queue.records == sum(map(len, wanted.values()))
+
+
+def record(offset: int, value: bytes = b"v", *, is_marked: bool = False) -> Record:
+    return Record(offset, 1, None, value, MARKED if is_marked else ())
+
+
+def test_a_topic_with_too_few_partitions_must_be_enlarged_first() -> None:
+    queue = new_queue()
+    converter = converter_of({"marked": RoutedTopic(3, TargetLimits())})
+    log = [stored([record(100), record(101, is_marked=True), record(102)])]
+    stopped = convert(queue, converter, log)
+    assert stopped
+    assert (stopped.offset, stopped.wanted_topic) == (101, "marked")
+    assert [batch.spans for batch in queue.unacknowledged()] == [((100, 1),)]
+    assert converter.lanes == {LaneReason.TRANSFORMED: 1}
+
+
+def test_a_record_that_is_too_large_for_its_topic_ends_the_group_in_all_topics() -> None:
+    queue = new_queue()
+    converter = converter_of({"marked": RoutedTopic(4, TargetLimits(max_message_bytes=200))})
+    big = record(103, b"v" * 300, is_marked=True)
+    log = [
+        stored([record(100), record(101, is_marked=True)]),
+        stored([record(102), big, record(104), record(105, is_marked=True)]),
+    ]
+    stopped = convert(queue, converter, log)
+    assert stopped
+    assert stopped.offset == 103
+    assert "max.message.bytes" in stopped.reason
+    assert not stopped.wanted_topic
+    assert [batch.spans for batch in queue.ready] == [((100, 1), (102, 1))]
+    assert [batch.spans for batch in queue.queue_for("marked").ready] == [((101, 1),)]
+    assert queue.next_fetch_offset == 103
+    assert converter.ages.records == 3
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", "ö", "x" * 250])
+def test_a_name_that_no_topic_can_have_holds_the_record(name: str) -> None:
+    chain = {**ROUTE_MARKED, "transforms.route.replacement": name}
+    queue, converter = new_queue(), converter_of({}, chain)
+    stopped = convert(queue, converter, [stored([record(100), record(101, is_marked=True)])])
+    assert stopped
+    assert stopped.offset == 101
+    assert "InvalidTopicException" in stopped.reason
+    assert not stopped.wanted_topic
+
+
+def test_records_of_very_different_times_are_in_batches_of_their_own() -> None:
+    queue, converter = new_queue(), converter_of({"marked": WIDE})
+    old = [record(offset, is_marked=True) for offset in (100, 101)]
+    new = [old[0]._replace(offset=102, timestamp=1_700_000_000_000)]
+    assert convert(queue, converter, [stored(old), stored(new)]) is None
+    assert [batch.spans for batch in queue.queue_for("marked").ready] == [((100, 2),), ((102, 1),)]
