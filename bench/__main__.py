@@ -16,11 +16,12 @@ from bench.report_rows import build_rows
 from bench.report_tables import markdown_table
 from bench.result_files import ResultFile, read_results
 from bench.scale import FULL, QUICK
+from bench.steady import WORKLOAD_NAMES as STEADY_NAMES
 from bench.systems import System
 from bench.throughput import WORKLOADS
 from bench.transforms import WORKLOAD_NAMES
 
-KNOWN_WORKLOADS = (*(one.name for one in WORKLOADS), *WORKLOAD_NAMES)
+KNOWN_WORKLOADS = (*(one.name for one in WORKLOADS), *WORKLOAD_NAMES, *STEADY_NAMES)
 MICROBENCHMARKS = ("batches", "record_ages", "run_maps", "transforms", "wire")
 INTERRUPTED = 130
 _FILES = click.argument(

@@ -15,6 +15,7 @@ from bench import (
     latency,
     many_partitions,
     memory,
+    steady,
     throughput,
     tls,
     transforms,
@@ -44,6 +45,7 @@ class Part:
 
 
 PARTS = {
+    steady.NAME: Part(expected_s=steady.expected_s, run=steady.run),
     throughput.NAME: Part(expected_s=throughput.expected_s, run=throughput.run),
     memory.NAME: Part(expected_s=memory.expected_s, run=memory.run),
     latency.NAME: Part(expected_s=latency.expected_s, run=latency.run),

@@ -70,6 +70,8 @@ class BenchClusters:
         partitions: int,
         codec: str = "none",
         chain: TransformChain | None = None,
+        *,
+        all_connectors: bool = False,
     ) -> Flow:
         """Return a flow with an alias that no other run has."""
         return Flow(
@@ -80,6 +82,7 @@ class BenchClusters:
             alias=f"run{next(self._run_numbers)}",
             codec=codec,
             chain=chain,
+            all_connectors=all_connectors,
             source_client=self._security(self.source),
             target_client=self._security(self.target),
         )

@@ -27,6 +27,8 @@ class Flow:
     target_client: Mapping[str, str] = field(default_factory=dict)
     chain: TransformChain | None = None
     """The transforms of the flow; None for a flow that cannot have any."""
+    all_connectors: bool = False
+    """Whether heartbeats and checkpoints are on: dedicated mode as an operator starts it."""
 
     def remote_topic(self, topic: str) -> str:
         """Return the topic's name on the target."""

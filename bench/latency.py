@@ -30,6 +30,8 @@ NAME = "latency"
 WORKLOAD = "1000-per-s"
 PARTITIONS = 4
 PER_SECOND = 1000
+LINGER_MS = 0
+VALUE_BYTES = 1000
 WARM_UP_S = 20.0
 PLAIN_LOOP_S = 60.0
 """The plain loop has no epochs, so a shorter window is enough."""
@@ -117,6 +119,8 @@ def measure_latency(
                 PARTITIONS,
                 PER_SECOND,
                 seconds,
+                LINGER_MS,
+                VALUE_BYTES,
                 *(() if header_share is None else (header_share,)),
             ):
                 return _observe(template, clusters, process, window_s, kept_share(header_share))

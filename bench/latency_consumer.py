@@ -1,6 +1,6 @@
 """A consumer that records when each record of `bench.paced_producer` arrives, until SIGTERM.
 
-    python -m bench.latency_consumer BOOTSTRAP TOPIC PARTITIONS FILE
+    python -m bench.latency_consumer BOOTSTRAP TOPIC,... PARTITIONS FILE
 
 It reads uncommitted records from the beginning. It writes two numbers for each record to the file:
 the times of sending and of receiving, in nanoseconds.
@@ -30,7 +30,7 @@ class Arrival(NamedTuple):
 
 def main() -> None:
     """Consume until SIGTERM, then write the file."""
-    bootstrap, topic, partitions, file = sys.argv[1:]
+    bootstrap, topics, partitions, file = sys.argv[1:]
     signals: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: signals.append(number))
     consumer = Consumer(
@@ -43,7 +43,13 @@ def main() -> None:
             "topic.metadata.refresh.interval.ms": 1000,
         }
     )
-    consumer.assign([TopicPartition(topic, index, 0) for index in range(int(partitions))])
+    consumer.assign(
+        [
+            TopicPartition(topic, index, 0)
+            for topic in topics.split(",")
+            for index in range(int(partitions))
+        ]
+    )
     times = array.array("Q")
     while not signals:
         record = consumer.poll(0.1)

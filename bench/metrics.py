@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bench.run_statistics import MetricKey
+from bench.steady_rates import RATES, SteadyRate
 from bench.systems import System
 
 
@@ -174,7 +175,29 @@ def _group(title: str, name: str, unit: str, limit: float) -> Metric:
     )
 
 
+def _steady(rate: SteadyRate) -> tuple[Metric, ...]:
+    """Return processor time and latency of dedicated mode at one rate."""
+
+    def metric(title: str, name: str, unit: str, limit: float, scale: float = 1.0) -> Metric:
+        return Metric(
+            title=f"steady, {rate.title}: {title}",
+            key=MetricKey("steady", rate.name, name),
+            unit=unit,
+            scale=scale,
+            requirement=Requirement(limit=limit, at_least=False, baseline=System.MM2_DEFAULT),
+        )
+
+    return (
+        metric("processor", "cpu_share", "% of a core", 0.8, 0.01),
+        metric("p50", "p50_ms", "ms", 0.6),
+        metric("p99", "p99_ms", "ms", 1),
+        metric("memory", "memory_bytes", "MB", 1.2, 1e6),
+        metric("start to first record", "start_s", "s", 1),
+    )
+
+
 METRICS = (
+    *(metric for rate in RATES for metric in _steady(rate)),
     _throughput("1 KB, batches of 128 KB", "1k-128k", 4),
     _throughput("100 B, batches of 128 KB", "100b-128k", 8),
     _throughput("1 KB, batches of 16 KB", "1k-16k", 2.5),

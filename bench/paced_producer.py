@@ -1,10 +1,11 @@
 """A producer with a steady rate. Each record holds the time at which it was sent.
 
-    python -m bench.paced_producer BOOTSTRAP TOPIC PARTITIONS PER_SECOND SECONDS [HEADER_SHARE]
+    python -m bench.paced_producer BOOTSTRAP TOPIC,... PARTITIONS PER_SECOND SECONDS LINGER_MS
+        VALUE_BYTES [HEADER_SHARE]
 
-The value of every record begins with `time.time_ns` at the call of the producer. A record's own
-timestamp has only milliseconds. With HEADER_SHARE records have the headers of
-`bench.record_headers`.
+Records go to the partitions of all topics in turn. The value of every record begins with
+`time.time_ns` at the call of the producer. A record's own timestamp has only milliseconds. With
+HEADER_SHARE records have the headers of `bench.record_headers`.
 """
 
 from __future__ import annotations
@@ -18,15 +19,14 @@ from confluent_kafka import Producer
 from bench.record_headers import headers_of
 
 SENT_AT = struct.Struct(">Q")
-VALUE_BYTES = 1000
-_PADDING = b"." * (VALUE_BYTES - SENT_AT.size)
 
 
 def main() -> None:
     """Produce for the given number of seconds."""
-    bootstrap, topic, *numbers = sys.argv[1:]
-    partitions, per_second, seconds, *shares = (int(number) for number in numbers)
-    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 0, "acks": "all"})
+    bootstrap, topic_list, *numbers = sys.argv[1:]
+    partitions, per_second, seconds, linger_ms, value_bytes, *shares = map(int, numbers)
+    topics, padding = topic_list.split(","), b"." * (value_bytes - SENT_AT.size)
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": linger_ms, "acks": "all"})
     begun = time.monotonic()
     for number in range(per_second * seconds):
         due = begun + number / per_second
@@ -35,10 +35,11 @@ def main() -> None:
         headers: list[tuple[str, str | bytes | None]] = [
             (name.decode(), value) for share in shares for name, value in headers_of(number, share)
         ]
+        turn, index = divmod(number, len(topics))
         producer.produce(
-            topic,
-            SENT_AT.pack(time.time_ns()) + _PADDING,
-            partition=number % partitions,
+            topics[index],
+            SENT_AT.pack(time.time_ns()) + padding,
+            partition=turn % partitions,
             headers=headers,
         )
         producer.poll(0)

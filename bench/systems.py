@@ -41,6 +41,13 @@ TUNED_CONSUMER = {
 }
 """Usual tuning for catching up: larger fetches, and a TCP window that the kernel may widen."""
 
+_ONLY_COPY = {"emit.heartbeats.enabled": "false", "emit.checkpoints.enabled": "false"}
+"""The other systems only copy records, so Java must not do more."""
+_INTERNAL_TOPICS = {
+    "heartbeats.topic.replication.factor": "1",
+    "checkpoints.topic.replication.factor": "1",
+}
+
 
 class System(enum.StrEnum):
     """The compared systems. Result files hold these names."""
@@ -66,7 +73,7 @@ def start_command(system: System, flow: Flow, directory: Path) -> Command:
 
 
 def mirror_maker_properties(flow: Flow, *, tuned: bool) -> dict[str, str]:
-    """Return the mm2.properties of one flow that only copies records."""
+    """Return the mm2.properties of one flow."""
     arrow = f"{flow.alias}->{TARGET}"
     transforms = flow.chain.properties if flow.chain else {}
     properties = {
@@ -82,9 +89,7 @@ def mirror_maker_properties(flow: Flow, *, tuned: bool) -> dict[str, str]:
         "config.storage.replication.factor": "1",
         "offset.storage.replication.factor": "1",
         "status.storage.replication.factor": "1",
-        # The other systems only copy records, so Java must not do more.
-        "emit.heartbeats.enabled": "false",
-        "emit.checkpoints.enabled": "false",
+        **(_INTERNAL_TOPICS if flow.all_connectors else _ONLY_COPY),
         **{f"{arrow}.{key}": value for key, value in transforms.items()},
     }
     if not tuned:
@@ -117,9 +122,9 @@ def _mirror_maker_tuned(flow: Flow, directory: Path) -> Command:
 
 
 def _sparkmirror(flow: Flow, directory: Path) -> Command:
-    """Return `sparkmirror copy`, or `sparkmirror run` for a flow that may have transforms."""
+    """Return `sparkmirror copy`, or `sparkmirror run` for a flow that needs dedicated mode."""
     environ = {**os.environ, "XDG_STATE_HOME": str(directory)}
-    if flow.chain is not None:
+    if flow.chain is not None or flow.all_connectors:
         file = write_properties(
             directory / "mm2.properties", mirror_maker_properties(flow, tuned=False)
         )

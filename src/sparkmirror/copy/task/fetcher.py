@@ -18,12 +18,14 @@ from __future__ import annotations
 
 import math
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
 from sparkmirror.copy.control.messages import LeaseEndReason
 from sparkmirror.copy.task.cluster_connections import ClusterConnections
+from sparkmirror.copy.task.fetch_pause import FetchPause
 from sparkmirror.copy.task.fetch_plan import (
     MIN_FETCH_BYTES,
     ConversionTurn,
@@ -87,6 +89,7 @@ class Fetcher:
     """Called when records of a partition were converted."""
     _fetch_sizes: dict[int, FetchSizeEstimator] = field(default_factory=dict)
     _plans: dict[int, FetchPlan] = field(default_factory=dict)
+    _pauses: dict[int, FetchPause] = field(default_factory=lambda: defaultdict(FetchPause))
     _by_broker: dict[int, list[LeasedPartition]] = field(default_factory=dict)
     """The partitions to fetch from each broker."""
     _refresh_at: float = 0.0
@@ -120,8 +123,24 @@ class Fetcher:
             self._end_idle_polls()
         for node, assigned in self._by_broker.items():
             connection = self.cluster.connection(node)
-            if connection and not connection.in_flight_count and now >= connection.throttled_until:
+            if (
+                connection
+                and not connection.in_flight_count
+                and now >= connection.throttled_until
+                and now >= self._pauses[node].until
+            ):
                 self._fetch(node, connection, assigned, now)
+
+    def next_fetch_at(self, now: float) -> float:
+        """Return when the next pause before a fetch ends; infinity if there is none."""
+        return min(
+            (pause.until for pause in self._pauses.values() if pause.until > now), default=math.inf
+        )
+
+    @property
+    def is_catching_up(self) -> bool:
+        """Whether the last answer of a broker was so large that the next one should not wait."""
+        return any(pause.is_catching_up for pause in self._pauses.values())
 
     def _assign_to_brokers(self, partitions: Iterable[LeasedPartition]) -> None:
         """Choose the broker of every partition: the preferred replica if reachable, or the leader.
@@ -262,6 +281,8 @@ class Fetcher:
     ) -> None:
         now = self._answered_at[node] = time.monotonic()
         estimator.update(response.frame.size, now - sent_at)
+        record_bytes = sum(len(fetched.records) for fetched in response.partitions)
+        self._pauses[node].on_answer(sent_at, now, record_bytes)
         plan.is_in_idle_poll = False
         if response.error_code or response.partitions:
             plan.quiet_since = now

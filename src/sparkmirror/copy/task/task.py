@@ -13,6 +13,7 @@ own its partitions by then.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable
 from dataclasses import replace
@@ -182,7 +183,7 @@ class CopyTask:
             else:
                 self._wake_at = self._housekeeping_at
         self._acknowledgements = self._commands = 0
-        handled = self.loop.run_once(min(self._wake_at - now, self._next_deadline_s(now)))
+        handled = self.loop.run_once(self._wait_s(now))
         self._is_acknowledgement_only = (
             handled == 1 and self._acknowledgements > 0 and not self._commands
         )
@@ -209,6 +210,21 @@ class CopyTask:
         if self.error_log:
             self.error_log.poll(now)
         self.reporter.send_report_if_due(self._partitions, now)
+
+    def _wait_s(self, now: float) -> float:
+        """Return how long to wait for an event.
+
+        Sleeps through a pause before a fetch: what arrives meanwhile is handled in one turn, and no
+        deadline is so near that a few milliseconds matter.
+        """
+        wait_s = min(self._wake_at - now, self._next_deadline_s(now))
+        pause_s = self.fetcher.next_fetch_at(now) - now
+        if pause_s == math.inf:
+            return wait_s
+        if self.fetcher.is_catching_up:
+            return min(wait_s, pause_s)
+        time.sleep(pause_s)
+        return 0.0
 
     def _check_lease(self, now: float) -> None:
         """Raise LeaseLost before anything is sent if another task may own the partitions."""

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from sparkmirror.copy.event_loop import EventLoop
+from sparkmirror.copy.task import fetch_pause as fetch_pause_module
 from sparkmirror.copy.task import fetcher as fetcher_module
 from sparkmirror.copy.task.cluster_connections import ClusterConnections
 from sparkmirror.copy.task.fetcher import (
@@ -217,4 +218,30 @@ def test_what_is_not_converted_in_time_is_fetched_again(loop: EventLoop) -> None
                 ((2, 2),),
                 ((4, 2),),
             ]
+        reader.cluster.close()
+
+
+def test_no_fetch_is_sent_during_the_pause_after_two_close_answers(
+    loop: EventLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetch_pause_module, "PAUSE_S", 3600.0)
+    with running_log_brokers(1, 1) as brokers:
+        reader = Reader(loop, brokers.brokers[0])
+        reader.position = 0
+        reader.grant(0)
+        for value in (b"a", b"b"):
+            assert reader.fetcher.next_fetch_at(time.monotonic()) == math.inf
+            brokers.append(0, value)
+            fetched = reader.partitions[0].queue.next_fetch_offset + 1
+
+            def has_fetched(fetched: int = fetched) -> bool:
+                reader.turn()
+                return reader.partitions[0].queue.next_fetch_offset == fetched
+
+            wait_until(has_fetched, f"record {value!r}")
+        fetches = len(brokers.requests_of(FETCH))
+        now = time.monotonic()
+        assert now < reader.fetcher.next_fetch_at(now) <= now + 3600
+        reader.turn()
+        assert len(brokers.requests_of(FETCH)) == fetches
         reader.cluster.close()

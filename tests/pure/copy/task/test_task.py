@@ -107,12 +107,12 @@ def test_a_command_that_arrives_with_an_acknowledgement_is_carried_out_at_once(
     run_for_reports(idle, 1)
     idle.driver.send(Drain())
     idle.driver.send(ReportAck())
-    housekeeping_runs = idle.task.housekeeping_runs
 
     def is_drained() -> bool:
         idle.task.run_once()
         return idle.task.leases.is_drained
 
     wait_until(is_drained, "the drain")
+    housekeeping_runs = idle.task.housekeeping_runs
     idle.task.run_once()
     assert idle.task.housekeeping_runs == housekeeping_runs + 1

@@ -1,0 +1,121 @@
+"""Measures dedicated mode with all three connectors at steady rates, where a mirror lives.
+
+`sparkmirror run` and `connect-mirror-maker` get the same `mm2.properties`. A workload is a rate,
+a number of partitions and the linger of the producers. In one run: the start to the first record,
+processor time, memory and latency.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from bench.bench_run import BenchRun
+from bench.clusters import BenchClusters, running_clusters
+from bench.end_offsets import EndOffsets, wait_for_records
+from bench.latency import FIRST_RECORD_S, FIRST_RECORDS, LAST_RECORD_S, SPARE_S, summary
+from bench.latency_consumer import read_arrivals
+from bench.scale import Scale
+from bench.session import BenchSession
+from bench.steady_rates import RATES, SteadyRate
+from bench.system_process import SystemProcess
+from bench.systems import System
+
+NAME = "steady"
+SYSTEMS = (System.MM2_DEFAULT, System.SPARKMIRROR)
+VALUE_BYTES = 200
+WARM_UP_S = 30.0
+"""Java's compiler and sparkmirror's short first epoch are over then."""
+MEMORY_INTERVAL_S = 10.0
+FIRST_RECORD_INTERVAL_S = 0.1
+_OPEN_S = 15.0
+_OVERHEAD_S = 30.0
+_NS = 1_000_000_000
+
+
+WORKLOAD_NAMES = tuple(f"{NAME}-{rate.name}" for rate in RATES)
+
+
+def expected_s(scale: Scale) -> float:
+    """Return the expected duration of this part."""
+    return _OPEN_S + len(RATES) * len(SYSTEMS) * _run_s(scale)
+
+
+def run(session: BenchSession) -> None:
+    """Measure both systems at each rate, one after the other."""
+    with running_clusters(session.reaper, session.show_status) as clusters:
+        for number, rate in enumerate(RATES):
+            if not session.includes(f"{NAME}-{rate.name}"):
+                continue
+            for system in SYSTEMS if number % 2 else SYSTEMS[::-1]:
+                template = BenchRun(bench=NAME, workload=rate.name, who=system, round=1)
+
+                def measure(template: BenchRun = template, rate: SteadyRate = rate) -> BenchRun:
+                    return _measure(template, clusters, rate, session.scale.steady_s)
+
+                session.measure(template, measure, _run_s(session.scale))
+
+
+def _measure(
+    template: BenchRun, clusters: BenchClusters, rate: SteadyRate, window_s: float
+) -> BenchRun:
+    topics = [f"{rate.name}-{template.who}-{number}" for number in range(rate.topics)]
+    flow = clusters.flow(topics, rate.partitions, all_connectors=True)
+    for topic in topics:
+        clusters.fill_source_topic(topic, FIRST_RECORDS, rate.partitions)
+    try:
+        with clusters.running_system(template.who, flow) as process:
+            ends = EndOffsets(clusters.target.access(), flow.remote_partitions)
+            wait_for_records(ends, process, 1, FIRST_RECORD_S, FIRST_RECORD_INTERVAL_S)
+            start_s = process.tree.age_s()
+            total = rate.topics * rate.partitions
+            wait_for_records(ends, process, total, FIRST_RECORD_S, FIRST_RECORD_INTERVAL_S)
+            ends.close()
+            with clusters.running_program(
+                "bench.paced_producer",
+                flow.source,
+                ",".join(topics),
+                rate.partitions,
+                rate.per_second,
+                int(WARM_UP_S + window_s) + SPARE_S,
+                rate.linger_ms,
+                VALUE_BYTES,
+            ):
+                figures = _observe(clusters, process, rate, window_s)
+            return replace(template, figures={"start_s": start_s, **figures})
+    finally:
+        clusters.delete_source_topics(topics)
+
+
+def _observe(
+    clusters: BenchClusters, process: SystemProcess, rate: SteadyRate, window_s: float
+) -> dict[str, float]:
+    """Return the figures of the window after the warm-up."""
+    flow = process.flow
+    file = clusters.directory / f"arrivals-{flow.alias}"
+    remote = ",".join(flow.remote_topic(topic) for topic in flow.topics)
+    with clusters.running_program(
+        "bench.latency_consumer", flow.target, remote, rate.partitions, file
+    ):
+        time.sleep(WARM_UP_S)
+        begun_ns, cpu_s = time.time_ns(), process.tree.cpu_s()
+        memory = []
+        until = time.monotonic() + window_s
+        while (left := until - time.monotonic()) > 0:
+            process.ensure_running()
+            memory.append(process.tree.memory_bytes())
+            time.sleep(min(left, MEMORY_INTERVAL_S))
+        ended_ns, cpu_s = time.time_ns(), process.tree.cpu_s() - cpu_s
+        time.sleep(LAST_RECORD_S)
+    counted = [arrival for arrival in read_arrivals(file) if begun_ns <= arrival.sent_ns < ended_ns]
+    took_s = (ended_ns - begun_ns) / _NS
+    return {
+        **summary(counted, round(took_s * rate.per_second)),
+        "cpu_share": cpu_s / took_s,
+        "memory_bytes": max(memory),
+        "window_s": took_s,
+    }
+
+
+def _run_s(scale: Scale) -> float:
+    return _OVERHEAD_S + WARM_UP_S + scale.steady_s
