@@ -101,11 +101,11 @@ def test_letters_of_all_partitions_are_one_write_and_their_positions_move_behind
     writer.poll(0.0)
     assert target.writes == [[100, 102, 101]]
     assert [one.queue.position for one in (first, second)] == [100, 101]
-    assert first.queue.is_held
+    held = [first.queue.is_held]
     writer.poll(0.0)
     target.answer()
     assert released == [first, second]
-    assert not first.queue.is_held
+    assert [*held, first.queue.is_held] == [True, False]
     assert second.queue.position == 102
     counts = FailureCounts(dead_letters=2, dead_letter_requests=2)
     assert [first.has_failures, first.pop_failures(), first.has_failures] == [True, counts, False]
@@ -273,10 +273,10 @@ def test_a_lease_that_ends_at_the_source_waits_for_its_letters(
     partition = partition_with(100)
     writer.add(partition)
     partition.end_after_queue(LeaseEndReason.SOURCE_GONE, "gone")
-    assert not partition.is_ended
+    ended = [partition.is_ended]
     writer.poll(0.0)
     target.answer()
-    assert partition.is_ended
+    assert [*ended, partition.is_ended] == [False, True]
     assert partition.queue.position == 101
 
 
