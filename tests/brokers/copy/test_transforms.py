@@ -12,12 +12,14 @@ from dataclasses import replace
 import pytest
 
 from sparkmirror.cluster.admin import Admin
+from sparkmirror.cluster.describe_topics import NewTopic
 from sparkmirror.copy.delivery import DeliveryMode
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.snapshot import CopySnapshot
 from sparkmirror.errors import ClusterError
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.kafka.tool_runner import KafkaToolRunner
+from sparkmirror.mirror.topics.topic_configs import AlterConfigOp, AlterConfigOpType
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.records import Record
 from tests.support.copy.copy_flow import CopyFlow, remote_topic_name
@@ -379,3 +381,43 @@ def test_a_topic_that_was_deleted_is_created_again_for_the_next_record(
         "the records in the new topic",
     )
     assert len(read_committed_records(flow.target, remote_topic_name(topic))[0]) == 3
+
+
+def test_a_record_that_another_topic_refuses_holds_its_partition_and_no_other(
+    flow: CopyFlow, topic: str, writer: BatchWriter
+) -> None:
+    """The other topics have nothing of its group until the topic takes it."""
+    flow = routing_flow(flow, topic)
+    flow.create_topic(topic, 2)
+    stuck, free = TopicPartition(topic, 0), TopicPartition(topic, 1)
+    refusing = f"{topic}.marked"
+    old, new = now_ms() - 3_600_000, now_ms()
+    with Admin(flow.target) as admin:
+        made = NewTopic(
+            name=refusing,
+            partitions=2,
+            replication_factor=1,
+            configs={"message.timestamp.before.max.ms": "60000"},
+        )
+        assert not admin.create_topics([made]).failed
+    for partition, time_ms in ((stuck, old), (free, new)):
+        plain = [Record(0, time_ms, b"k%d" % n, b"v") for n in range(3)]
+        writer.write_batch(partition, [*plain, plain[0]._replace(headers=((b"drop", None),))])
+    ends = flow.source_end_offsets({topic: 2})
+
+    def is_held(seen: CopySnapshot) -> bool:
+        view = seen.partitions[str(stuck)]
+        return view.state == "held" and "INVALID_TIMESTAMP" in view.reason
+
+    with flow.harness(routing_job(flow, {topic: 2}, tasks=1, rate=0)) as harness:
+        harness.wait_for_snapshot("the partition to be held", is_held)
+        harness.wait_until_caught_up({str(free): ends[str(free)]})
+        assert read_committed_records(flow.target, remote_topic_name(topic)).keys() == {1}
+        with Admin(flow.target) as admin:
+            take_all = AlterConfigOp(
+                name="message.timestamp.before.max.ms", operation=AlterConfigOpType.DELETE
+            )
+            assert not admin.incremental_alter_configs({refusing: [take_all]})
+        harness.wait_until_caught_up(ends)
+        harness.drain()
+    assert_routed(flow, {topic: 2})
