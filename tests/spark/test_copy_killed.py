@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.engine.supervisor.driver_supervisor import DRIVER_MODULE
+from sparkmirror.engine.supervisor.idle_driver import DRIVER_MODULE
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.protocol.topics.offsets import LATEST, list_offsets

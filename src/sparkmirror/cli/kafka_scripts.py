@@ -69,7 +69,7 @@ def connect_mirror_maker(arguments: Sequence[str] | None = None) -> NoReturn:
         parser.error(f"argument  config:  Insufficient permissions to read file: '{file}'")
 
     def run() -> int:
-        from sparkmirror.cli.run import run_flows
+        from sparkmirror.cli.run.command import run_flows
 
         return run_flows(file, chosen.clusters, LogFormat.of(os.environ))
 

@@ -13,6 +13,7 @@ from importlib import metadata
 
 import click
 
+from sparkmirror.cli.garbage_collection import garbage_collection_paused
 from sparkmirror.errors import ConfigError, MirrorError, RequestError
 
 COMMANDS = {
@@ -39,7 +40,7 @@ COMMANDS = {
         "Write an mm2.properties from a KafkaMirrorMaker2 of Strimzi.",
     ),
     "lab": ("sparkmirror.cli.lab.command:lab", "Run real Kafka clusters on this computer."),
-    "run": ("sparkmirror.cli.run:run", "Mirror as an mm2.properties says: all its flows."),
+    "run": ("sparkmirror.cli.run.command:run", "Mirror as an mm2.properties says: all its flows."),
     "status": ("sparkmirror.cli.status:status", "Show how a running worker's flows are doing."),
     "transform": (
         "sparkmirror.cli.transform.command:transform",
@@ -66,7 +67,8 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module, _, name = COMMANDS[cmd_name][0].partition(":")
-        command = getattr(importlib.import_module(module), name)
+        with garbage_collection_paused():
+            command = getattr(importlib.import_module(module), name)
         assert isinstance(command, click.Command)
         return command
 

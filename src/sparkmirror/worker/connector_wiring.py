@@ -33,6 +33,7 @@ from sparkmirror.connect.runtime.connector_registry import (
 )
 from sparkmirror.connect.task_group import TaskGroup, TaskListener, TaskPlan
 from sparkmirror.copy.job import CopyJob
+from sparkmirror.engine.supervisor.idle_driver import IdleDriver
 from sparkmirror.wire.protocol.producer_ids import init_producer_id
 from sparkmirror.worker.connector_progress import FlowMonitor
 from sparkmirror.worker.group.membership_expiry import Membership
@@ -84,11 +85,13 @@ def build_connector_registry(
     }
 
 
-def spark_applications(settings: SparkSettings, log_levels: LogLevels) -> SparkApplications:
+def spark_applications(
+    settings: SparkSettings, log_levels: LogLevels, idle_driver: IdleDriver | None = None
+) -> SparkApplications:
     """The Spark applications of a worker. Their drivers follow changes of `log_levels`."""
     driver_log_levels = DriverLogLevels()
     log_levels.add_listener(driver_log_levels.set_levels)
-    return SparkApplications(settings, driver_log_levels)
+    return SparkApplications(settings, driver_log_levels, idle_driver=idle_driver)
 
 
 def checkpoint_task_groups(

@@ -20,6 +20,7 @@ from sparkmirror.connect.herder.distributed_herder import DistributedHerder
 from sparkmirror.connect.herder.multi_flow_herder import FlowSwitches
 from sparkmirror.errors import BadRequest, MirrorError, NotFound
 from sparkmirror.model import SourceAndTarget
+from sparkmirror.worker.spark.spark_settings import own_spark_conf
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +41,14 @@ def flow_switches(file: MirrorMakerConfig, flow: SourceAndTarget) -> FlowSwitche
     return FlowSwitches(
         is_enabled=f"{flow}.{ENABLED}" not in disabled_by.values(), disabled_by=disabled_by
     )
+
+
+def shares_spark(file: MirrorMakerConfig, flow: SourceAndTarget) -> bool:
+    """Whether a flow has a source connector that runs in the worker's common Spark application."""
+    config = file.layered_connector_config(flow, MirrorConnector.SOURCE).props
+    switches = flow_switches(file, flow)
+    is_enabled = switches.is_enabled and config["name"] not in switches.disabled_by
+    return is_enabled and not own_spark_conf(config)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

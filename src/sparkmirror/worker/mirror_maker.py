@@ -33,6 +33,7 @@ from sparkmirror.connect.herder.multi_flow_herder import MultiFlowHerder, flow_c
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
 from sparkmirror.connect.internal_requests.session_keys import SessionKeys
 from sparkmirror.directories import state_directory
+from sparkmirror.engine.supervisor.idle_driver import IdleDriver
 from sparkmirror.errors import ConfigError, MirrorError
 from sparkmirror.model import SourceAndTarget
 from sparkmirror.rest.client.inter_worker_requests import InterWorkerRequests
@@ -55,6 +56,7 @@ from sparkmirror.worker.flow_connectors import (
     configure_connectors,
     flow_switches,
     repeat_configuration,
+    shares_spark,
 )
 from sparkmirror.worker.group.group_settings import WorkerGroupSettings
 from sparkmirror.worker.group.membership_expiry import membership_of
@@ -241,8 +243,12 @@ class MirrorMaker:
         file: MirrorMakerConfig,
         targets: Collection[str],
         environment: Mapping[str, str],
+        idle_driver: IdleDriver | None = None,
     ) -> None:
-        """Create all parts; connects to no cluster yet. Raises ConfigError with all faults."""
+        """Create all parts; connects to no cluster yet. Raises ConfigError with all faults.
+
+        Spark's driver process is `idle_driver`, if Spark is needed from the start.
+        """
         log.info("Kafka MirrorMaker initializing ...")
         flows = file.require_flows(targets)
         log.info("Targeting clusters [%s]", ", ".join(targets or file.clusters))
@@ -253,7 +259,8 @@ class MirrorMaker:
             file.engine_config(), "mm2", state_directory(environment)
         )
         log_levels = create_log_levels(environment)
-        self._applications = spark_applications(spark, log_levels)
+        self._applications = spark_applications(spark, log_levels, idle_driver)
+        self._starts_spark_early = any(shares_spark(file, flow) for flow in flows)
         shared = SharedFlowSettings(
             applications=self._applications,
             spark_master=spark.master,
@@ -305,6 +312,9 @@ class MirrorMaker:
     def run(self, shutdown: ShutdownSignal) -> int:
         """Run until the shutdown signal, or until a herder dies; returns the exit code."""
         log.info("Kafka MirrorMaker starting with %d herders.", len(self.flow_herders))
+        if self._starts_spark_early:
+            self._applications.start_early()
+        self._applications.end_idle_driver()
         self._start_rest()
         log.info("REST server listening at %s", self.rest.address)
         for flow in self.flow_herders:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from sparkmirror.engine.driver.jvm_command import GATEWAY_CLASS
 from sparkmirror.engine.supervisor.driver_process import DriverProcess
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_status import DriverStatus
@@ -16,7 +17,7 @@ from sparkmirror.engine.supervisor.driver_stdin_commands import DriverCommand
 from tests.support.processes import RunningProcess, session_processes
 from tests.support.waiting import wait_until
 
-JVM = "org.apache.spark.deploy.SparkSubmit"
+JVM = GATEWAY_CLASS
 PYTHON_WORKER = "daemon pyspark.worker"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from sparkmirror.engine.supervisor.driver_status import DriverStatus
-from sparkmirror.engine.supervisor.driver_supervisor import DRIVER_MODULE
+from sparkmirror.engine.supervisor.idle_driver import DRIVER_MODULE
 from sparkmirror.engine.supervisor.single_job_supervisor import SingleJobSupervisor
 from tests.support.copy.copy_flow import CopyFlow
 from tests.support.processes import all_processes

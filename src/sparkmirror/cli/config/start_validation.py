@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
-from sparkmirror.cli.config import text_output
 from sparkmirror.cli.config.worker_start_checks import worker_start_checks
 from sparkmirror.config.files.mirror_maker_config import CLUSTERS
 from sparkmirror.config.files.properties import Properties
@@ -92,6 +91,9 @@ def _advice(command: str) -> str:
 
 def _require_no_faults(file: Properties, report: ValidationReport, advice: str) -> None:
     if report.errors:
+        # Imported here because tables are slow to import, and nearly every start has no fault.
+        from sparkmirror.cli.config import text_output
+
         console = text_output.new_console(stderr=True)
         text_output.show_validation_report(console, file.file, report)
         raise ConfigError.of("", f"nothing was started; {advice}", where=file.file)

@@ -70,13 +70,17 @@ class Driver:
         create_conductor: Callable[[CopyJob], ConductorApi],
         publish: Callable[[DriverStatus], None],
         shutdown_timeout_s: float = SHUTDOWN_TIMEOUT_S,
+        python: Path | None = None,
     ) -> None:
-        """Spark and its JVM get `shutdown_timeout_s` to end."""
+        """Spark and its JVM get `shutdown_timeout_s` to end.
+
+        On this computer Spark starts `python` for its Python processes; this Python if it is None.
+        """
         self._shutdown_timeout_s = shutdown_timeout_s
         self._create_conductor = create_conductor
         self._publish = publish
         self._directory = Path(tempfile.mkdtemp(prefix="sparkmirror-"))
-        self._application = SparkApplication(spec, self._directory, self._close_epoch)
+        self._application = SparkApplication(spec, self._directory, self._close_epoch, python)
         self._commands: queue.SimpleQueue[DriverCommand] = queue.SimpleQueue()
         self._jobs_lock = threading.Lock()
         self._jobs: dict[str, DriverJob] = {}

@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import signal
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -29,6 +31,7 @@ from sparkmirror.copy.snapshot import CopySnapshot
 from sparkmirror.engine.driver.conductor_api import ConductorApi
 from sparkmirror.engine.driver.driver import SHUTDOWN_TIMEOUT_S, Driver
 from sparkmirror.engine.driver.offsets_topic_stores import OffsetsTopicLedger, OffsetsTopicRunMaps
+from sparkmirror.engine.spark.fork_server import start_fork_server
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_status import JOB_STATUS_INTERVAL_S, DriverStatus
 from sparkmirror.engine.supervisor.driver_stdin_commands import DriverAction, DriverCommand
@@ -46,23 +49,28 @@ def main(
     shutdown_timeout_s: float = SHUTDOWN_TIMEOUT_S,
 ) -> None:
     """Run the spec on standard input. Never returns: exits the process."""
+    directory = Path(tempfile.mkdtemp(prefix="sparkmirror-"))
+    python = start_fork_server(directory)  # before there are threads and secrets
     lines = sys.stdin.buffer
     publish = StatusLineWriter(os.fdopen(os.dup(sys.stdout.fileno()), "wb"))
     first = lines.readline()
     if not first:
+        shutil.rmtree(directory, ignore_errors=True)
         return  # the supervisor has died already
     spec = DriverSpec.from_line(first)
+    os.environ.update(spec.variables)
     _redirect_output(Path(spec.log))
     logging_context.install(sys.stderr, logging.INFO)
     logging.getLogger("py4j").setLevel(logging.WARNING)
     logging_context.set_levels(spec.log_levels)
-    driver = Driver(spec, create_conductor, publish, shutdown_timeout_s)
+    driver = Driver(spec, create_conductor, publish, shutdown_timeout_s, python)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: driver.submit(DriverCommand(action=DriverAction.DRAIN)))
     threading.Thread(
         target=_read_commands, args=(lines, driver), name="driver-commands", daemon=True
     ).start()
     code = driver.run()
+    shutil.rmtree(directory, ignore_errors=True)
     logging.shutdown()
     # Threads of libraries, or a JVM that does not end, must not keep the driver alive.
     os._exit(code)

@@ -27,7 +27,7 @@ from sparkmirror.directories import cache_directory
 from sparkmirror.engine.spark.java_check import java_executable
 
 UNLINKED_DIRECTORIES = {"python", "__pycache__"}
-ARCHIVE_NAME = "classes-2.jsa"
+ARCHIVE_NAME = "classes-3.jsa"
 """Raise its number when the archive is built with other classes: caches keep the old one."""
 
 

@@ -22,6 +22,7 @@ from sparkmirror.engine.driver.conductor_api import ConductorApi
 from sparkmirror.engine.driver.control.control_server import ControlServer
 from sparkmirror.engine.driver.executor_python_link import link_executor_python
 from sparkmirror.engine.driver.fast_start_spark_home import linked_spark_home
+from sparkmirror.engine.driver.jvm_command import gateway_command, needs_spark_submit
 from sparkmirror.engine.driver.python_planner_cleanup import end_planning_processes
 from sparkmirror.engine.driver.spark_conf import (
     LOOPBACK,
@@ -40,9 +41,10 @@ from sparkmirror.engine.driver.spark_master_check import (
     slow_start_problem,
     start_failure,
 )
-from sparkmirror.engine.spark.java_check import require_java
+from sparkmirror.engine.gateway_process import GatewayProcess
+from sparkmirror.engine.spark.java_check import java_executable, require_java
 from sparkmirror.engine.spark.receipt_rows import ReceiptRow
-from sparkmirror.engine.spark.streaming_query import MirrorStreamingQuery
+from sparkmirror.engine.spark.streaming_query import MirrorStreamingQuery, visible_settings
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.errors import DriverLost
 from sparkmirror.java.java_runtime import java_variables
@@ -86,11 +88,13 @@ class SparkApplication:
         spec: DriverSpec,
         directory: Path,
         close_epoch: Callable[[int, bool], list[ReceiptRow]],
+        python: Path | None = None,
     ) -> None:
         """After each epoch, `close_epoch` gets its number and whether it succeeded.
 
-        It returns the rows of receipts that no slot has returned.
+        It returns the rows of receipts that no slot has returned. A local Spark starts `python`.
         """
+        self._python = python
         self._lock = threading.Lock()
         """Protects what is given to the control server, which is created late."""
         self._jobs: dict[str, _JobTasks] = {}
@@ -107,6 +111,8 @@ class SparkApplication:
         self._query: MirrorStreamingQuery | None = None
         self._control_server: ControlServer | None = None
         self._closing = self._is_warm = False
+        self._spark_home: Path | None = None
+        """Spark's directory, if its JVM starts without `spark-submit`."""
         self._launched_at = float("inf")
         self._master_problem = ""
         self._failure: Exception | None = None
@@ -304,11 +310,20 @@ class SparkApplication:
         self._launched_at = time.monotonic()
         master = effective_master(self._spec)
         try:
-            return MirrorStreamingQuery(settings)
+            return MirrorStreamingQuery(settings, self._start_jvm(settings))
         except DriverLost as error:
             if is_local_master(master):
                 raise
             raise DriverLost(start_failure(master, str(error), self._spec.log)) from error
+
+    def _start_jvm(self, settings: dict[str, str]) -> GatewayProcess | None:
+        """Start the JVM without `spark-submit`, if nothing needs that."""
+        if self._spark_home is None:
+            return None
+        command = gateway_command(
+            java_executable(os.environ), self._spark_home, visible_settings(settings)
+        )
+        return GatewayProcess(command, self._directory)
 
     def _check_master(self) -> None:
         """Find out whether the master answers, if there is no slot: it may explain that."""
@@ -322,8 +337,11 @@ class SparkApplication:
         home = (
             linked_spark_home(os.environ) if is_local_master(effective_master(self._spec)) else None
         )
+        if home and not needs_spark_submit(self._spec.conf, os.environ):
+            self._spark_home = home.path
         environment = DriverEnvironment(
             directory=self._directory,
+            python=str(self._python or sys.executable),
             spark_home=home,
             has_cds_archive=home is not None and home.cds_archive.is_file(),
             executor_variables=allowed_variables(os.environ) | written_keys_variable(os.environ),

@@ -80,6 +80,8 @@ class DriverEnvironment:
 
     directory: Path
     """The driver's temporary directory; the driver removes it at its end."""
+    python: str = sys.executable
+    """What a local Spark starts for its Python processes."""
     spark_home: SparkHome | None = None
     has_cds_archive: bool = False
     executor_variables: Mapping[str, str] = field(default_factory=dict)
@@ -191,7 +193,7 @@ def spark_environment(
         ).strip(),
     }
     if is_local_master(effective_master(spec)):
-        variables["PYSPARK_PYTHON"] = sys.executable
+        variables["PYSPARK_PYTHON"] = environment.python
         variables["SPARK_LOCAL_IP"] = LOOPBACK
         variables["SPARK_LOCAL_DIRS"] = str(environment.directory)
         if environment.spark_home:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import subprocess
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -27,6 +28,7 @@ from pyspark.sql import DataFrame, SparkSession, functions
 from pyspark.sql.streaming.query import StreamingQuery
 
 from sparkmirror.backoff import Backoff
+from sparkmirror.engine.gateway_process import GatewayProcess
 from sparkmirror.engine.spark.data_source import MirrorDataSource
 from sparkmirror.engine.spark.receipt_rows import (
     COLUMN_NAMES,
@@ -44,6 +46,8 @@ log = logging.getLogger(__name__)
 
 SECRET_KEYS = re.compile(r"(?i)secret|password|token|access[.]?key|credential")
 """Settings that must not appear in the arguments of the JVM. Spark redacts similar keys."""
+PORT_VARIABLE, SECRET_VARIABLE = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
+"""How pyspark finds a gateway that runs already."""
 TRACEBACK_HEADER = "Traceback (most recent call last):"
 
 
@@ -53,17 +57,20 @@ class MirrorStreamingQuery:
     Raises DriverLost for every error of Spark.
     """
 
-    def __init__(self, settings: dict[str, str]) -> None:
-        """Start Spark with these settings.
+    def __init__(self, settings: dict[str, str], jvm: GatewayProcess | None = None) -> None:
+        """Start Spark with these settings, in a JVM that was started, or with `spark-submit`.
 
         All users of this computer can read the arguments of the JVM. So it gets the secret settings
         only after its start.
         """
-        visible = {key: value for key, value in settings.items() if not SECRET_KEYS.search(key)}
         with _translate_errors(
             f"the JVM of Spark did not start (it needs Java {MINIMUM_MAJOR} or newer)"
         ):
-            gateway = _start_jvm(_to_spark_conf(visible))
+            gateway = (
+                _connect(jvm)
+                if jvm
+                else _launch_gateway(_to_spark_conf(visible_settings(settings)))
+            )
             self._jvm: subprocess.Popen[bytes] = gateway.proc
         with _translate_errors("Spark did not start"):
             context = SparkContext(conf=_to_spark_conf(settings), gateway=gateway)
@@ -201,8 +208,27 @@ class MirrorStreamingQuery:
             _append_parquet(receipts.selectExpr(*TABLE_COLUMNS), path)
 
 
-_start_jvm: Callable[[SparkConf], Any] = launch_gateway
+_launch_gateway: Callable[[SparkConf | None], Any] = launch_gateway
 """pyspark has no types for this function."""
+
+
+def visible_settings(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings that all users of this computer may see."""
+    return {key: value for key, value in settings.items() if not SECRET_KEYS.search(key)}
+
+
+def _connect(jvm: GatewayProcess) -> Any:
+    """Connect to a JVM that was started. Raises DriverLost."""
+    address = jvm.await_address()
+    variables = {PORT_VARIABLE: str(address.port), SECRET_VARIABLE: address.secret}
+    os.environ.update(variables)
+    try:
+        gateway = _launch_gateway(None)
+    finally:
+        for name in variables:
+            del os.environ[name]
+    gateway.proc = jvm.process
+    return gateway
 
 
 def _to_spark_conf(settings: dict[str, str]) -> SparkConf:

@@ -30,19 +30,30 @@ GROUP_EXIT_GRACE_S = 1.0
 class DriverProcess:
     """One driver process."""
 
-    def __init__(self, module: str, temporary: Path, log: Path) -> None:
-        """Start it. Its temporary files go to `temporary`, its standard error to `log`."""
-        log.parent.mkdir(parents=True, exist_ok=True)
+    def __init__(self, module: str, temporary: Path, log: Path | None) -> None:
+        """Start it. Its temporary files go to `temporary`, its standard error to `log`.
+
+        Without `log`, errors before the spec are lost: the next driver has them, too.
+        """
+        self.has_ended = False
+        """Whether no process of the group is left; the system may use its id again."""
+        self._environ = dict(os.environ)
         root = str(Path(sparkmirror.__file__).parents[1])
-        path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
-        with log.open("ab") as errors:
+        path = os.pathsep.join(filter(None, [root, self._environ.get("PYTHONPATH", "")]))
+        with (log or Path(os.devnull)).open("ab") as errors:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", module],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 cwd=temporary,
-                env={**os.environ, "PYTHONPATH": path, "TMPDIR": str(temporary)},
+                env={
+                    # Slots are forked from the driver: see `spark_conf`.
+                    "MALLOC_ARENA_MAX": "2",
+                    **self._environ,
+                    "PYTHONPATH": path,
+                    "TMPDIR": str(temporary),
+                },
                 start_new_session=True,
                 bufsize=0,
             )
@@ -54,6 +65,12 @@ class DriverProcess:
     def pid(self) -> int:
         """Its process id, which is also the id of its group and session."""
         return self._process.pid
+
+    def new_variables(self) -> dict[str, str]:
+        """Return the environment variables of this process that were set since the start."""
+        return {
+            name: value for name, value in os.environ.items() if self._environ.get(name) != value
+        }
 
     def write_line(self, line: bytes) -> None:
         """Write to its standard input. No-op if it has ended; `read_lines` notices that."""
@@ -96,7 +113,9 @@ class DriverProcess:
             time.sleep(_EXIT_POLL_S)
         self.kill()
         self._output.close()
-        return self._process.wait(timeout=REAP_TIMEOUT_S)
+        code = self._process.wait(timeout=REAP_TIMEOUT_S)
+        self.has_ended = True
+        return code
 
     def kill(self) -> None:
         """Kill the group. The system does not reuse the group id while a member is alive."""

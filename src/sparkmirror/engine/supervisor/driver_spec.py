@@ -39,6 +39,9 @@ class DriverSpec:
     ready_tasks: int = 0
     """The application has slots for at least so many tasks, also without a job."""
 
+    variables: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Environment variables that the driver process was started without."""
+
     def with_absolute_paths(self) -> Self:
         """The same spec for a process with another working directory."""
         is_path = "://" not in self.receipts
@@ -60,6 +63,7 @@ class DriverSpec:
             "conf": dict(self.conf),
             "log_levels": dict(self.log_levels),
             "ready_tasks": self.ready_tasks,
+            "variables": dict(self.variables),
         }
         return json.dumps(value, separators=(",", ":")).encode() + b"\n"
 

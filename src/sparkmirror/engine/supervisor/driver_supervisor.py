@@ -14,7 +14,6 @@ a pause, with all jobs. Never loads Spark. When this process dies the driver dra
 from __future__ import annotations
 
 import logging
-import tempfile
 import threading
 import time
 from collections.abc import Mapping
@@ -28,12 +27,12 @@ from sparkmirror.engine.supervisor.driver_process import DriverProcess
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_status import SILENT_S, DriverPhase, DriverStatus
 from sparkmirror.engine.supervisor.driver_stdin_commands import DriverAction, DriverCommand
+from sparkmirror.engine.supervisor.idle_driver import DRIVER_MODULE, IdleDriver
 from sparkmirror.engine.supervisor.supervised_job import SupervisedJob
 from sparkmirror.errors import DriverLost, MirrorError
 
 log = logging.getLogger(__name__)
 
-DRIVER_MODULE = "sparkmirror.engine.driver.driver_main"
 STATUS_TIMEOUT_S = 60.0
 """A driver without a status for so long is killed."""
 SILENT_AT_START_S = 10.0
@@ -71,6 +70,7 @@ class DriverSupervisor:
         self._condition = threading.Condition(threading.RLock())
         self._jobs = {job.name: self._new_job(job) for job in spec.jobs}
         self._status = DriverStatus(phase=DriverPhase.STARTING)
+        self._idle_driver: IdleDriver | None = None
         self._process: DriverProcess | None = None
         self._has_reached_running = False
         self._failed_starts = 0
@@ -79,6 +79,10 @@ class DriverSupervisor:
         self._end_deadline = NEVER_S
         self._failure: MirrorError | None = None
         self._thread = threading.Thread(target=self._run, name="driver-supervisor", daemon=True)
+
+    def use(self, driver: IdleDriver) -> None:
+        """Have the first driver process be this one. Called before `start`."""
+        self._idle_driver = driver
 
     def start(self) -> None:
         """Start the thread; returns at once."""
@@ -197,10 +201,8 @@ class DriverSupervisor:
         try:
             while self._should_run and not self._failure:
                 began = time.monotonic()
-                with tempfile.TemporaryDirectory(
-                    prefix="sparkmirror-", ignore_cleanup_errors=True
-                ) as temporary:
-                    code = self._run_driver(Path(temporary))
+                with self._next_driver() as driver:
+                    code = self._run_driver(driver.process)
                 if self._should_run:
                     self._restart_or_give_up(code, time.monotonic() - began)
         except OSError as error:
@@ -211,11 +213,17 @@ class DriverSupervisor:
                 for job in self._jobs.values():
                     job.finish()
 
-    def _run_driver(self, temporary: Path) -> int:
-        """Start a driver and read its statuses until it has ended; returns its exit code."""
-        process = DriverProcess(self._module, temporary, Path(self._spec.log))
+    def _next_driver(self) -> IdleDriver:
+        driver, self._idle_driver = self._idle_driver, None
+        log_file = Path(self._spec.log)
+        log_file.parent.mkdir(parents=True, exist_ok=True)
+        return driver or IdleDriver(self._module, log_file)
+
+    def _run_driver(self, process: DriverProcess) -> int:
+        """Give a driver its spec and read its statuses until it ends; returns its exit code."""
         with self._condition:
-            process.write_line(self._next_spec().to_line())
+            spec = replace(self._next_spec(), variables=process.new_variables())
+            process.write_line(spec.to_line())
             self._has_reached_running = False
             self._process = process
             if self._final_command:  # it was given before this driver started

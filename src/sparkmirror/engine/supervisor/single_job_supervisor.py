@@ -17,10 +17,10 @@ from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_status import DriverStatus
 from sparkmirror.engine.supervisor.driver_supervisor import (
     DRAIN_TIMEOUT_S,
-    DRIVER_MODULE,
     STOP_TIMEOUT_S,
     DriverSupervisor,
 )
+from sparkmirror.engine.supervisor.idle_driver import DRIVER_MODULE
 from sparkmirror.errors import MirrorError
 
 

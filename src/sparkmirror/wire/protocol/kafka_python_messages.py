@@ -5,6 +5,9 @@ Only this module and `net.sasl` import kafka-python.
 
 from __future__ import annotations
 
+import sparkmirror.wire.kafka_python_packages  # noqa: F401  before kafka-python
+
+# isort: split
 from kafka.protocol.admin import (
     AlterConfigsRequest,
     AlterConfigsResponse,

@@ -3,8 +3,9 @@
 An application starts with its first connector, and ends when it had none for some seconds: a
 connector that is stopped and started again, for example with another password, finds it running. A
 connector with `spark.*` keys in its own config gets an application of its own. The common
-application also runs without a connector while it is kept ready for tasks of other workers, and
-it starts while a connector makes its first plan: both take seconds.
+application also runs without a connector while it is kept ready for tasks of other workers. It
+starts while a connector makes its first plan, in dedicated mode with the process: Spark takes
+seconds.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Callable, Mapping
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_supervisor import DriverSupervisor
+from sparkmirror.engine.supervisor.idle_driver import IdleDriver
 from sparkmirror.engine.supervisor.supervised_job import SupervisedJob
 from sparkmirror.worker.spark.driver_log_levels import DriverLogLevels
 from sparkmirror.worker.spark.spark_settings import SparkSettings, own_spark_conf
@@ -23,6 +25,10 @@ IDLE_TIMEOUT_S = 5.0
 """An application without a connector ends after so long."""
 _COMMON = ""
 """The owner of the application that connectors share."""
+EARLY_START_S = 30.0
+"""An application that was started early ends if no connector has come after so long."""
+_EARLY = "early"
+"""The name under which an application is kept that was started early; no group has it."""
 CLOSE_TIMEOUT_S = 30.0
 """How long an application may take to write its receipts at the end of the worker."""
 
@@ -40,7 +46,10 @@ class SparkApplications:
         settings: SparkSettings,
         log_levels: DriverLogLevels | None = None,
         create: Callable[[DriverSpec], DriverSupervisor] = create_supervisor,
+        idle_driver: IdleDriver | None = None,
     ) -> None:
+        """The common application uses `idle_driver` if it starts."""
+        self._idle_driver = idle_driver
         self._settings = settings
         self._log_levels = log_levels or DriverLogLevels()
         self._create = create
@@ -82,10 +91,25 @@ class SparkApplications:
             supervisor.keep_ready(total)
             supervisor.start()
 
+    def start_early(self) -> None:
+        """Start the common application for connectors that the worker is going to start."""
+        self.keep_ready(_EARLY, 1)
+        timer = threading.Timer(EARLY_START_S, self.keep_ready, (_EARLY, 0))
+        timer.daemon = True
+        timer.start()
+
+    def end_idle_driver(self) -> None:
+        """End a driver process that no application has used."""
+        with self._lock:
+            driver, self._idle_driver = self._idle_driver, None
+        if driver is not None:
+            driver.close()
+
     def on_planning(self, connector: str, config: Mapping[str, str]) -> None:
         """Start the common application for a connector whose tasks come soon."""
         if not own_spark_conf(config):
             self.keep_ready(_planning(connector), 1)
+            self.keep_ready(_EARLY, 0)
 
     def on_no_tasks(self, connector: str) -> None:
         """Keep the application no longer for this connector."""
@@ -103,6 +127,9 @@ class SparkApplications:
         self._log_levels.add_driver(supervisor)
         if owner == _COMMON:
             supervisor.keep_ready(sum(self._ready_tasks.values()))
+            if self._idle_driver is not None:
+                supervisor.use(self._idle_driver)
+                self._idle_driver = None
         return supervisor
 
     def close(self) -> None:
@@ -110,6 +137,7 @@ class SparkApplications:
         with self._lock:
             self._is_closed = True
             supervisors = list(self._supervisors.values())
+        self.end_idle_driver()
         for supervisor in supervisors:
             supervisor.drain()
         for supervisor in supervisors:

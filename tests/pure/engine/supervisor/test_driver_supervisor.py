@@ -22,6 +22,7 @@ from sparkmirror.engine.supervisor import driver_supervisor
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
 from sparkmirror.engine.supervisor.driver_supervisor import MAX_FAILED_STARTS, DriverSupervisor
+from sparkmirror.engine.supervisor.idle_driver import IdleDriver
 from sparkmirror.engine.supervisor.single_job_supervisor import SingleJobSupervisor
 from sparkmirror.errors import DriverLost
 from tests.support.waiting import wait_until
@@ -307,3 +308,34 @@ def test_a_driver_that_cannot_be_started_is_given_up_with_the_cause(directory: P
     with supervisor(directory / "file" / "logs", "well") as supervised:
         assert list(supervised.statuses())[-1].phase is DriverPhase.FAILED
         assert "Not a directory" in str(supervised.failure())
+
+
+def test_a_driver_that_was_started_before_gets_the_spec_and_what_was_set_since(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with IdleDriver("tests.support.spark.fake_driver") as idle:
+        monkeypatch.setenv("SET_LATER", "yes")
+        started = DriverSupervisor(
+            spec(directory, "dies"),
+            module="tests.support.spark.fake_driver",
+            backoff=Backoff(initial_s=0.01, max_s=0.01),
+        )
+        started.use(idle)
+        started.start()
+        try:
+            wait_until(lambda: len(starts(directory)) > 1, "the next driver")
+        finally:
+            started.stop(within_s=0.5)
+        assert starts(directory)[0] == idle.process.pid
+        assert idle.process.new_variables()["SET_LATER"] == "yes"
+        assert idle.process.has_ended
+
+
+def test_a_driver_that_no_application_uses_ends_with_its_directory(directory: Path) -> None:
+    with IdleDriver("tests.support.spark.fake_driver") as idle:
+        process = Path(f"/proc/{idle.process.pid}")
+        assert process.exists()
+        place = (process / "cwd").readlink()
+    assert not process.exists()
+    assert not place.exists()
+    idle.close()

@@ -12,6 +12,7 @@ from sparkmirror.copy.job import CopyJob
 from sparkmirror.engine.noop_conductor import job_without_partitions
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_supervisor import DriverSupervisor
+from sparkmirror.worker.spark import spark_applications
 from sparkmirror.worker.spark.spark_applications import SparkApplications
 from sparkmirror.worker.spark.spark_settings import SparkSettings, own_spark_conf
 from tests.support.waiting import wait_until
@@ -140,6 +141,25 @@ def test_an_application_that_started_for_a_plan_ends_with_the_tasks(
     applications.on_planning("one", {"topics": ".*"})
     applications.start_job(job_of("one"), {}).stop()
     assert len(specs) == 1
+    wait_until(lambda: starts_another(applications, specs), "the application to end")
+
+
+def test_an_application_that_is_started_early_is_there_for_the_first_connector(
+    applications: SparkApplications, specs: list[DriverSpec]
+) -> None:
+    applications.start_early()
+    wait_until(applications.is_ready, "the application to be ready")
+    applications.on_planning("one", {"topics": ".*"})
+    applications.start_job(job_of("one"), {}).stop()
+    assert len(specs) == 1
+    wait_until(lambda: starts_another(applications, specs), "the application to end")
+
+
+def test_an_application_that_is_started_early_ends_if_no_connector_comes(
+    applications: SparkApplications, specs: list[DriverSpec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark_applications, "EARLY_START_S", 0.0)
+    applications.start_early()
     wait_until(lambda: starts_another(applications, specs), "the application to end")
 
 

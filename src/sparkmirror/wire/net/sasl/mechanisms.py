@@ -9,6 +9,9 @@ import logging
 from collections.abc import Callable
 from typing import Any, Protocol
 
+import sparkmirror.wire.kafka_python_packages  # noqa: F401  before kafka-python
+
+# isort: split
 from kafka.net.sasl import SASL_MECHANISMS
 
 from sparkmirror.security.sasl_credentials import KerberosLogin, PasswordLogin, SaslLogin
