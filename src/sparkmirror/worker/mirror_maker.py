@@ -312,11 +312,11 @@ class MirrorMaker:
     def run(self, shutdown: ShutdownSignal) -> int:
         """Run until the shutdown signal, or until a herder dies; returns the exit code."""
         log.info("Kafka MirrorMaker starting with %d herders.", len(self.flow_herders))
+        self._start_rest()
+        log.info("REST server listening at %s", self.rest.address)
         if self._starts_spark_early:
             self._applications.start_early()
         self._applications.end_idle_driver()
-        self._start_rest()
-        log.info("REST server listening at %s", self.rest.address)
         for flow in self.flow_herders:
             flow.start()
         log.info("Kafka MirrorMaker started")

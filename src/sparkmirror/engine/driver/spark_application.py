@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from sparkmirror.backoff import Backoff
@@ -310,20 +311,20 @@ class SparkApplication:
         self._launched_at = time.monotonic()
         master = effective_master(self._spec)
         try:
-            return MirrorStreamingQuery(settings, self._start_jvm(settings))
+            return MirrorStreamingQuery(settings, self._jvm_starter(settings))
         except DriverLost as error:
             if is_local_master(master):
                 raise
             raise DriverLost(start_failure(master, str(error), self._spec.log)) from error
 
-    def _start_jvm(self, settings: dict[str, str]) -> GatewayProcess | None:
-        """Start the JVM without `spark-submit`, if nothing needs that."""
+    def _jvm_starter(self, settings: dict[str, str]) -> Callable[[], GatewayProcess] | None:
+        """Return what starts the JVM without `spark-submit`; None if something needs that."""
         if self._spark_home is None:
             return None
         command = gateway_command(
             java_executable(os.environ), self._spark_home, visible_settings(settings)
         )
-        return GatewayProcess(command, self._directory)
+        return partial(GatewayProcess, command, self._directory)
 
     def _check_master(self) -> None:
         """Find out whether the master answers, if there is no slot: it may explain that."""

@@ -57,8 +57,10 @@ class MirrorStreamingQuery:
     Raises DriverLost for every error of Spark.
     """
 
-    def __init__(self, settings: dict[str, str], jvm: GatewayProcess | None = None) -> None:
-        """Start Spark with these settings, in a JVM that was started, or with `spark-submit`.
+    def __init__(
+        self, settings: dict[str, str], start_jvm: Callable[[], GatewayProcess] | None = None
+    ) -> None:
+        """Start Spark with these settings, in the JVM of `start_jvm`, or with `spark-submit`.
 
         All users of this computer can read the arguments of the JVM. So it gets the secret settings
         only after its start.
@@ -66,11 +68,8 @@ class MirrorStreamingQuery:
         with _translate_errors(
             f"the JVM of Spark did not start (it needs Java {MINIMUM_MAJOR} or newer)"
         ):
-            gateway = (
-                _connect(jvm)
-                if jvm
-                else _launch_gateway(_to_spark_conf(visible_settings(settings)))
-            )
+            visible = _to_spark_conf(visible_settings(settings))
+            gateway = _connect(start_jvm()) if start_jvm else _launch_gateway(visible)
             self._jvm: subprocess.Popen[bytes] = gateway.proc
         with _translate_errors("Spark did not start"):
             context = SparkContext(conf=_to_spark_conf(settings), gateway=gateway)
