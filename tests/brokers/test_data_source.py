@@ -19,18 +19,20 @@ from pyspark.sql.types import (
 )
 
 from sparkmirror.cluster.admin import Admin
-from sparkmirror.datasource.client_router import new_router
+from sparkmirror.datasource.client_pool import ROUTERS, new_router
 from sparkmirror.datasource.kafka_readers import new_planner, read_range
 from sparkmirror.datasource.kafka_rows import HEADERS, ArrowBatch, SinkColumns
-from sparkmirror.datasource.kafka_writers import write_batches
+from sparkmirror.datasource.kafka_writers import PRODUCERS, write_batches
 from sparkmirror.datasource.offset_ranges import OffsetRange
 from sparkmirror.datasource.options import SinkOptions, SourceOptions
-from sparkmirror.datasource.range_reader import RangeReader
-from sparkmirror.datasource.source_planner import NOTHING_READ, SourcePlanner
+from sparkmirror.datasource.range_reader import LeaderLog, RangeReader
+from sparkmirror.datasource.source_planner import SourcePlanner
+from sparkmirror.datasource.stream_offsets import NOTHING_READ, StreamOffsets
 from sparkmirror.errors import RecordsLost, RequestError, TopicMissing
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.compression import CompressionType
 from sparkmirror.wire.batch.records import Record
+from sparkmirror.wire.protocol.producer_ids import describe_producers
 from tests.support.kafka.admin_operations import delete_records
 from tests.support.kafka.batch_writer import BatchWriter, now_ms, numbered_records
 from tests.support.kafka.bulk_reader import ConsumedRecord, read_partitions
@@ -50,6 +52,14 @@ COLUMNS = StructType(
     ]
 )
 ARROW_HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def closed_clients() -> Iterator[None]:
+    """Close the clients that tests leave to later tasks."""
+    yield
+    ROUTERS.close()
+    PRODUCERS.close()
 
 
 def source_options(cluster: SharedCluster, topic: str, **options: str) -> SourceOptions:
@@ -154,26 +164,42 @@ def test_deleted_records_are_an_error_unless_the_loss_is_accepted(
         with pytest.raises(RecordsLost, match="begins at offset 12, but offset 5 was next"):
             planner.ranges(end, planner.latest_offsets(end, None))
     with closing(new_router(options.client)) as router:
+
+        def read(start: int, end: int, *, fail: bool = True, stalled_s: float = 0.5) -> list[int]:
+            reader = RangeReader(
+                OffsetRange(partition, start, end),
+                LeaderLog(router, partition),
+                fail_on_data_loss=fail,
+                stalled_s=stalled_s,
+            )
+            return [record.offset for batch in reader.read() for record in batch.records]
+
         with pytest.raises(RecordsLost, match="begins at offset 12, but 0 was next"):
-            list(RangeReader(router).read(OffsetRange(partition, 0, 30)))
-        lenient = RangeReader(router, fail_on_data_loss=False)
-        found = [one for batch in lenient.read(OffsetRange(partition, 0, 30)) for one in batch[1]]
-        assert [record.offset for record in found] == list(range(12, 30))
+            read(0, 30)
+        assert read(0, 30, fail=False) == list(range(12, 30))
         with pytest.raises(RecordsLost, match="its log has become shorter"):
-            list(RangeReader(router).read(OffsetRange(partition, 40, 50)))
+            read(40, 50)
         with pytest.raises(RecordsLost, match="ends at offset 30, but"):
-            list(RangeReader(router, stalled_s=0.5).read(OffsetRange(partition, 30, 31)))
+            read(30, 31)
+        with Admin(primary.access) as admin:
+            assert admin.delete_topics([topic]) == {}
+        with pytest.raises(RecordsLost, match="does not exist any more; 20 was next"):
+            read(20, 30)
 
 
-def test_partitions_and_topics_that_appear_are_found(primary: SharedCluster, topic: str) -> None:
+def test_partitions_and_topics_that_appear_or_are_created_again_are_found(
+    primary: SharedCluster, topic: str
+) -> None:
     create_topic(primary.access, topic)
-    with planner_of(stream_options(primary, topic)) as planner:
+    options = stream_options(primary, topic)
+    with planner_of(options) as planner:
         start = planner.latest_offsets(NOTHING_READ, None)
-        assert start == {topic: {"0": 0}}
+        assert offsets_of(start) == {TopicPartition(topic, 0): 0}
         with Admin(primary.access) as admin:
             assert admin.create_partitions({topic: 2}) == {}
         with closing(BatchWriter(primary.access)) as writer:
             writer.write_batch(TopicPartition(topic, 1), numbered_records(range(4)))
+    with planner_of(options) as planner:
         end = planner.latest_offsets(start, None)
         assert planner.ranges(start, end) == [OffsetRange(TopicPartition(topic, 1), 0, 4)]
         with Admin(primary.access) as admin:
@@ -182,6 +208,36 @@ def test_partitions_and_topics_that_appear_are_found(primary: SharedCluster, top
             planner.latest_offsets(end, None)
         with pytest.raises(TopicMissing, match=topic):
             planner.latest_offsets(NOTHING_READ, None)
+    create_topic(primary.access, topic, 2)
+    with closing(BatchWriter(primary.access)) as writer:
+        writer.write_batch(TopicPartition(topic, 1), numbered_records(range(9)))
+    with (
+        planner_of(options) as planner,
+        pytest.raises(RecordsLost, match=f"{topic}-1 was deleted and created again"),
+    ):
+        planner.latest_offsets(end, None)
+    with planner_of(stream_options(primary, topic, failOnDataLoss="false")) as planner:
+        again = planner.latest_offsets(end, None)
+        assert planner.ranges(end, again) == [OffsetRange(TopicPartition(topic, 1), 0, 9)]
+
+
+def offsets_of(offset: dict[str, Any]) -> dict[TopicPartition, int]:
+    found = StreamOffsets.from_json(offset)
+    assert found is not None
+    return found.offsets
+
+
+def test_a_batch_reads_the_records_between_two_times(primary: SharedCluster, topic: str) -> None:
+    create_topic(primary.access, topic)
+    at = now_ms() - 100_000
+    with closing(BatchWriter(primary.access)) as writer:
+        for number in range(10):
+            records = numbered_records([number], timestamp=at + number * 1000)
+            writer.write_batch(TopicPartition(topic, 0), records)
+    times = {"startingTimestamp": str(at + 2500), "endingTimestamp": str(at + 7000)}
+    assert [row["offset"] for row in read_rows(source_options(primary, topic, **times))] == [
+        *range(3, 7)
+    ]
 
 
 def arrow_rows(rows: Sequence[tuple[Any, ...]]) -> ArrowBatch:
@@ -270,6 +326,26 @@ def test_rows_without_a_key_take_turns_and_have_the_time_of_writing(
     assert {row["partition"] for row in read} == set(range(PARTITIONS))
     assert sorted(row["value"] for row in read) == sorted(row[4] for row in rows)
     assert all(before <= row["timestamp"].timestamp() * 1000 <= now_ms() for row in read)
+
+
+def test_tasks_write_with_one_producer_id_also_to_a_topic_that_is_created_again(
+    primary: SharedCluster, topic: str
+) -> None:
+    """The topic that is created again knows no sequence of the producer."""
+    PRODUCERS.close()
+    create_topic(primary.access, topic)
+    for number in range(3):
+        write_rows(primary, [(topic, 0, None, None, b"%d" % number, None)])
+    with closing(primary.access.new_router()) as router:
+        (found,) = describe_producers(router, [TopicPartition(topic, 0)]).values()
+    assert found.value is not None
+    [producer] = found.value.values()
+    assert producer.last_sequence == 2
+    with Admin(primary.access) as admin:
+        assert admin.delete_topics([topic]) == {}
+    create_topic(primary.access, topic)
+    write_rows(primary, [(topic, 0, None, None, b"again", None)])
+    assert [row["value"] for row in read_rows(source_options(primary, topic))] == [b"again"]
 
 
 def test_what_brokers_or_topics_refuse_is_named(primary: SharedCluster, topic: str) -> None:

@@ -11,5 +11,6 @@ It is for programs of users; the mirror itself does not use it. The modules whos
     kafka_writers     executors: rows to records
     kafka_rows        the columns, and Arrow batches from and to records
 
-The others know Kafka and no Spark: options, offsets, ranges, one reader of a range, one producer.
+The others know Kafka and no Spark: options, offsets, ranges, one reader of a range, one producer,
+and a pool of clients.
 """

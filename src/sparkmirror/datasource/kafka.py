@@ -32,10 +32,12 @@ class KafkaDataSource(DataSource):
 
     def reader(self, schema: StructType) -> KafkaBatchReader:
         """Return the reader of `spark.read`."""
+        self._check(schema)
         return KafkaBatchReader(SourceOptions.for_batch(self.options))
 
     def streamReader(self, schema: StructType) -> KafkaStreamReader:  # noqa: N802 - Spark's name
         """Return the reader of `spark.readStream`."""
+        self._check(schema)
         return KafkaStreamReader(SourceOptions.for_stream(self.options))
 
     def writer(self, schema: StructType, overwrite: bool) -> KafkaBatchWriter:
@@ -49,3 +51,8 @@ class KafkaDataSource(DataSource):
         """Return the writer of `DataFrame.writeStream`, whatever its output mode."""
         options = SinkOptions.from_options(self.options)
         return KafkaStreamWriter(options, SinkColumns.from_schema(schema, options.topic))
+
+    def _check(self, schema: StructType) -> None:
+        """Raise ConfigError if the user has set other columns."""
+        if schema.simpleString() != self.schema().simpleString():
+            raise ConfigError.of("schema", f"{FORMAT} has columns of its own; remove schema()")

@@ -6,7 +6,7 @@ the options; the connections of the driver are made when they are needed and do 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -18,13 +18,15 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from sparkmirror.datasource.client_router import new_router
+from sparkmirror.datasource.client_pool import ROUTERS, new_router
 from sparkmirror.datasource.kafka_rows import ArrowBatch, to_arrow
 from sparkmirror.datasource.offset_positions import OffsetsJson, offsets_to_json
 from sparkmirror.datasource.offset_ranges import OffsetRange
 from sparkmirror.datasource.options import SourceOptions
-from sparkmirror.datasource.range_reader import FetchedBatch, RangeReader
-from sparkmirror.datasource.source_planner import NOTHING_READ, SourcePlanner
+from sparkmirror.datasource.range_reader import FetchedBatch, LeaderLog, RangeReader
+from sparkmirror.datasource.record_producer import record_bytes
+from sparkmirror.datasource.source_planner import SourcePlanner
+from sparkmirror.datasource.stream_offsets import NOTHING_READ, OffsetJson
 from sparkmirror.datasource.subscribed_logs import SubscribedLogs
 from sparkmirror.wire.net.routing import Router
 
@@ -52,25 +54,26 @@ def new_planner(options: SourceOptions, router: Router) -> SourcePlanner:
 
 def read_range(options: SourceOptions, one: OffsetRange) -> Iterator[ArrowBatch]:
     """Yield the records of a range as Arrow batches."""
-    with closing(new_router(options.client)) as router:
+    client = options.client
+    with ROUTERS.lend(client.identity, lambda: new_router(client)) as router:
         reader = RangeReader(
-            router,
-            read_committed=options.read_committed,
+            one,
+            LeaderLog(router, one.partition, read_committed=options.read_committed),
             fail_on_data_loss=options.fail_on_data_loss,
             fetch_bytes=options.fetch_bytes,
         )
-        for batches in _groups(reader.read(one)):
+        for batches in group_batches(reader.read()):
             yield to_arrow(one.partition, batches, include_headers=options.include_headers)
 
 
-def _groups(batches: Iterator[FetchedBatch]) -> Iterator[list[FetchedBatch]]:
+def group_batches(batches: Iterable[FetchedBatch]) -> Iterator[list[FetchedBatch]]:
     """Collect record batches until they are an Arrow batch."""
     group: list[FetchedBatch] = []
     rows = size = 0
     for batch in batches:
         group.append(batch)
         rows += len(batch.records)
-        size += sum(len(record.value or b"") + len(record.key or b"") for record in batch.records)
+        size += sum(map(record_bytes, batch.records))
         if rows >= ARROW_ROWS or size >= ARROW_BYTES:
             yield group
             group, rows, size = [], 0, 0
@@ -113,7 +116,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Leave the connections of the driver behind."""
         return {"_options": self._options, "_router": None, "_planner": None}
 
-    def initialOffset(self) -> OffsetsJson:  # noqa: N802 - the name is Spark's
+    def initialOffset(self) -> OffsetJson:  # noqa: N802 - the name is Spark's
         """Return the offset of a query that has read nothing. It is always the same."""
         return NOTHING_READ
 
@@ -122,20 +125,21 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         limit = self._options.max_offsets_per_trigger
         return ReadAllAvailable() if limit is None else ReadMaxRows(limit)
 
-    def latestOffset(self, start: OffsetsJson, limit: ReadLimit) -> OffsetsJson:  # noqa: N802
+    def latestOffset(self, start: OffsetJson, limit: ReadLimit) -> OffsetJson:  # noqa: N802
         """Return where the next micro-batch ends. Blocks."""
         max_rows = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         return self._driver_planner().latest_offsets(start, max_rows)
 
     def reportLatestOffset(self) -> OffsetsJson | None:  # noqa: N802
-        """Return the ends of the logs for the progress of the query."""
-        return offsets_to_json(self._driver_planner().listed_ends)
+        """Return the ends of the logs for the progress of the query, if they are known."""
+        ends = self._driver_planner().listed_ends
+        return None if ends is None else offsets_to_json(ends)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Stop at the present ends of the logs."""
         self._driver_planner().stop_at_present_ends()
 
-    def partitions(self, start: OffsetsJson, end: OffsetsJson) -> Sequence[InputPartition]:
+    def partitions(self, start: OffsetJson, end: OffsetJson) -> Sequence[InputPartition]:
         """Return one partition for each range of a micro-batch. Blocks."""
         ranges = self._driver_planner().ranges(start, end)
         return [RangeInputPartition(one) for one in ranges]

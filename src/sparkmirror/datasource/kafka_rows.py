@@ -57,6 +57,8 @@ _ARROW_HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary()
 _ARROW_TIMESTAMP = pa.timestamp("us", tz="UTC")
 _MAX_TIMESTAMP = (1 << 63) // 1000 - 1
 _US = 1000
+_ROWS_AT_ONCE = 500
+"""Rows exist a second time, as Python objects: few of them, because they may be large."""
 _VALUE = "value"
 _SINK_TYPES = {
     "key": ("binary", "string"),
@@ -163,6 +165,10 @@ class SinkColumns:
 
         A row without a timestamp gets the time of writing.
         """
+        for start in range(0, batch.num_rows, _ROWS_AT_ONCE):
+            yield from self._records(batch.slice(start, _ROWS_AT_ONCE))
+
+    def _records(self, batch: ArrowBatch) -> Iterator[OutgoingRecord]:
         now_ms = int(time.time() * 1000)
         count = batch.num_rows
         keys, values = self._bytes(batch, "key"), self._bytes(batch, _VALUE)

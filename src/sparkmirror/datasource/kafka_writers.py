@@ -1,15 +1,14 @@
 """The writers of the data source: batch and stream.
 
-A task sends its rows while it gets them, and ends when the brokers have them all. The end of its
-rows does not mean that there are no more: Spark ends them in the same way if the task is cancelled
-or what comes before it has failed. Then Spark runs the task again, and the rows are written twice:
-delivery is at-least-once.
+A task sends its rows while it gets them, and ends when the brokers have them all. Then it leaves
+its producer to the next task. The end of its rows does not mean that there are no more: Spark ends
+them in the same way if the task is cancelled or what comes before it has failed. Then Spark runs
+the task again, and the rows are written twice: delivery is at-least-once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 
 from pyspark.sql.datasource import (
@@ -18,7 +17,7 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
-from sparkmirror.datasource.client_router import new_router, producer_codec
+from sparkmirror.datasource.client_pool import ClientPool, new_router, producer_codec
 from sparkmirror.datasource.kafka_rows import ArrowBatch, SinkColumns
 from sparkmirror.datasource.options import SinkOptions
 from sparkmirror.datasource.record_producer import RecordProducer
@@ -31,26 +30,32 @@ class WrittenRecords(WriterCommitMessage):
     count: int
 
 
+PRODUCERS: ClientPool[RecordProducer] = ClientPool()
+"""The producers of the tasks of this process."""
+
+
+def new_producer(options: SinkOptions) -> RecordProducer:
+    """Return a producer. It connects with its first record. Raises ConfigError."""
+    codec = producer_codec(options.client)
+    return RecordProducer(
+        new_router(options.client),
+        codec=codec,
+        batch_size=options.batch_size,
+        timeout_s=options.delivery_timeout_s,
+    )
+
+
 def write_batches(
     options: SinkOptions, columns: SinkColumns, batches: Iterator[ArrowBatch]
 ) -> WrittenRecords:
     """Write all rows. Returns when the brokers have them."""
-    producer: RecordProducer | None = None
     count = 0
-    with closing(new_router(options.client)) as router:
+    with PRODUCERS.lend(options.identity, lambda: new_producer(options)) as producer:
         for batch in batches:
             for topic, partition, record in columns.records(batch):
-                if producer is None:
-                    producer = RecordProducer(
-                        router,
-                        codec=producer_codec(options.client),
-                        batch_size=options.batch_size,
-                        timeout_s=options.delivery_timeout_s,
-                    )
                 producer.send(topic, partition, record)
             count += batch.num_rows
-        if producer is not None:
-            producer.flush()
+        producer.flush()
     return WrittenRecords(count)
 
 

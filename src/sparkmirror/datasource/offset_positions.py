@@ -3,7 +3,7 @@
     {"orders": {"0": 23, "1": -2}}      -2 is the first offset of the log, -1 its end
 
 The same form is in options (`startingOffsets`), in `assign` without the offsets, and in the
-checkpoint of a streaming query.
+checkpoint of a streaming query. `startingOffsetsByTimestamp` has times in place of offsets.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ OffsetsJson = dict[str, dict[str, int]]
 
 _NAMES = {"earliest": EARLIEST, "latest": LATEST}
 _OFFSETS_EXAMPLE = '{"orders": {"0": 23, "1": -2}}'
+_TIMES_EXAMPLE = '{"orders": {"0": 1767225600000}} with milliseconds since 1970'
 _PARTITIONS_EXAMPLE = '{"orders": [0, 1]}'
 
 
@@ -29,11 +30,12 @@ _PARTITIONS_EXAMPLE = '{"orders": [0, 1]}'
 class OffsetPositions:
     """Where reading starts or ends: one position for all partitions, or one for each.
 
-    A position is an offset, EARLIEST or LATEST.
+    A position is an offset, EARLIEST or LATEST; with `are_times` the time of a record, in ms.
     """
 
     common: int | None = None
     by_partition: Mapping[TopicPartition, int] = field(default_factory=dict)
+    are_times: bool = False
 
     def position_of(self, partition: TopicPartition) -> int | None:
         """Return the position of a partition; None if there is none."""
@@ -49,13 +51,28 @@ def parse_positions(option: str, text: str, *, excluded: int | None = None) -> O
     if common is not None:
         positions = OffsetPositions(common=common)
     else:
-        positions = OffsetPositions(by_partition=_parse_offsets(option, text))
+        forms = f"earliest, latest or {_OFFSETS_EXAMPLE}"
+        offsets = _parse_numbers(option, text, minimum=EARLIEST, forms=forms)
+        positions = OffsetPositions(by_partition=offsets)
     if excluded is not None and excluded in (common, *positions.by_partition.values()):
         (name,) = (name for name, position in _NAMES.items() if position == excluded)
         raise ConfigError.of(
             option, f"{option} {text}: {name} ({excluded}) leaves nothing to read; name an offset"
         )
     return positions
+
+
+def parse_time(option: str, text: str) -> OffsetPositions:
+    """Read the value of `startingTimestamp` or `endingTimestamp`. Raises ConfigError."""
+    if not text.strip().isdecimal():
+        raise _form_error(option, text, "milliseconds since 1970")
+    return OffsetPositions(common=int(text), are_times=True)
+
+
+def parse_times(option: str, text: str) -> OffsetPositions:
+    """Read the value of `startingOffsetsByTimestamp` or `endingOffsetsByTimestamp`."""
+    times = _parse_numbers(option, text, minimum=0, forms=_TIMES_EXAMPLE)
+    return OffsetPositions(by_partition=times, are_times=True)
 
 
 def parse_assignment(option: str, text: str) -> tuple[TopicPartition, ...]:
@@ -88,19 +105,19 @@ def offsets_from_json(content: OffsetsJson) -> PartitionOffsets:
     }
 
 
-def _parse_offsets(option: str, text: str) -> PartitionOffsets:
-    error = _form_error(option, text, f"earliest, latest or {_OFFSETS_EXAMPLE}")
-    offsets: PartitionOffsets = {}
+def _parse_numbers(option: str, text: str, *, minimum: int, forms: str) -> PartitionOffsets:
+    error = _form_error(option, text, forms)
+    found: PartitionOffsets = {}
     for topic, numbers in _parse_object(text).items():
         if not isinstance(numbers, dict):
             raise error
-        for number, offset in numbers.items():
-            if not number.isdecimal() or not _is_int(offset) or offset < EARLIEST:
+        for partition, number in numbers.items():
+            if not partition.isdecimal() or not _is_int(number) or number < minimum:
                 raise error
-            offsets[TopicPartition(topic, int(number))] = offset
-    if not offsets:
+            found[TopicPartition(topic, int(partition))] = number
+    if not found:
         raise error
-    return offsets
+    return found
 
 
 def _parse_object(text: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Ranges of offsets: how many to read now, and how to divide them among tasks. Pure."""
+"""Ranges of offsets: how many to read now, what is still there, and the parts for tasks. Pure."""
 
 from __future__ import annotations
 
@@ -42,6 +42,42 @@ def limit_ends(
     return limited
 
 
+def readable_ranges(
+    starts: Mapping[TopicPartition, int],
+    ends: Mapping[TopicPartition, int],
+    earliest: Mapping[TopicPartition, int],
+) -> tuple[list[OffsetRange], list[str]]:
+    """Return what is still there of what is to be read, and a sentence for each loss.
+
+    Of a log that ends before its start nothing is read: it was truncated, and most of its records
+    were read before. As in Spark's own source, reading goes on at its end.
+    """
+    ranges: list[OffsetRange] = []
+    losses: list[str] = []
+    for partition, start in sorted(starts.items()):
+        first, end = earliest.get(partition), ends[partition]
+        if start >= end:
+            continue
+        if first is None:
+            losses.append(gone_sentence(partition, start))
+            continue
+        if start < first:
+            losses.append(f"{partition} begins at offset {first}, but offset {start} was next")
+        if max(start, first) < end:
+            ranges.append(OffsetRange(partition, max(start, first), end))
+    return ranges, losses
+
+
+def gone_sentence(partition: TopicPartition, offset: int) -> str:
+    """Say that a partition is gone."""
+    return f"{partition} does not exist any more; offset {offset} was next"
+
+
+def shorter_sentence(partition: TopicPartition, end: int, offset: int) -> str:
+    """Say that a log ends before the next offset."""
+    return f"{partition} ends at offset {end}, but offset {offset} was next"
+
+
 def split_ranges(ranges: Sequence[OffsetRange], min_ranges: int) -> list[OffsetRange]:
     """Divide ranges until there are at least `min_ranges`, the long ones into more parts.
 
@@ -54,6 +90,15 @@ def split_ranges(ranges: Sequence[OffsetRange], min_ranges: int) -> list[OffsetR
         part
         for one in ranges
         for part in _split(one, math.ceil((one.end - one.start) * min_ranges / total))
+    ]
+
+
+def limit_lengths(ranges: Sequence[OffsetRange], max_length: int) -> list[OffsetRange]:
+    """Divide ranges into parts of at most `max_length` offsets."""
+    return [
+        part
+        for one in ranges
+        for part in _split(one, math.ceil((one.end - one.start) / max_length))
     ]
 
 

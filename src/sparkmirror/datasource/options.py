@@ -7,38 +7,53 @@ without a sign. Values of client properties may be secrets, so no message and no
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
 from sparkmirror.config.secrets.providers import CONFIG_PROVIDERS_KEY
 from sparkmirror.config.suggestions import closest_name
 from sparkmirror.config.tables.client.common_client_configs import CLIENT_SECURITY_NAMES
-from sparkmirror.datasource.offset_positions import OffsetPositions, parse_positions
+from sparkmirror.datasource.offset_positions import (
+    OffsetPositions,
+    parse_positions,
+    parse_time,
+    parse_times,
+)
 from sparkmirror.datasource.subscription import (
     SUBSCRIPTION_OPTIONS,
     Subscription,
     parse_subscription,
 )
 from sparkmirror.errors import ConfigError, ConfigFault
+from sparkmirror.wire.batch.compression import CompressionType
 from sparkmirror.wire.protocol.synchronous.synchronous_fetch import FETCH_BYTES
 from sparkmirror.wire.protocol.topics.offsets import EARLIEST, LATEST
 
 FORMAT = "sparkmirror-kafka"
 PREFIX = "kafka."
 STARTING, ENDING = "startingOffsets", "endingOffsets"
+STARTING_TIME, ENDING_TIME = "startingTimestamp", "endingTimestamp"
+STARTING_BY_TIME, ENDING_BY_TIME = "startingOffsetsByTimestamp", "endingOffsetsByTimestamp"
+STARTING_BY_TIME_STRATEGY = "startingOffsetsByTimestampStrategy"
 FAIL_ON_DATA_LOSS, INCLUDE_HEADERS = "failOnDataLoss", "includeHeaders"
 MIN_PARTITIONS, MAX_OFFSETS = "minPartitions", "maxOffsetsPerTrigger"
+MAX_RECORDS = "maxRecordsPerPartition"
 TOPIC = "topic"
 
+_STARTING_OPTIONS = (STARTING_TIME, STARTING_BY_TIME, STARTING)
+_ENDING_OPTIONS = (ENDING_TIME, ENDING_BY_TIME, ENDING)
+"""The first one that is set counts, as in Spark's own source."""
 _READ_OPTIONS = (
     *SUBSCRIPTION_OPTIONS,
-    STARTING,
+    *_STARTING_OPTIONS,
+    STARTING_BY_TIME_STRATEGY,
     FAIL_ON_DATA_LOSS,
     INCLUDE_HEADERS,
     MIN_PARTITIONS,
+    MAX_RECORDS,
 )
-BATCH_READ_OPTIONS = (*_READ_OPTIONS, ENDING)
+BATCH_READ_OPTIONS = (*_READ_OPTIONS, *_ENDING_OPTIONS)
 STREAM_READ_OPTIONS = (*_READ_OPTIONS, MAX_OFFSETS)
 WRITE_OPTIONS = (TOPIC,)
 _QUERY_OPTIONS = ("checkpointLocation", "queryName")
@@ -47,17 +62,20 @@ _QUERY_OPTIONS = ("checkpointLocation", "queryName")
 _CLIENT_NAMES = (*CLIENT_SECURITY_NAMES, "client.id", CONFIG_PROVIDERS_KEY)
 _ISOLATION, _FETCH_BYTES = "isolation.level", "max.partition.fetch.bytes"
 _BATCH_SIZE, _DELIVERY_TIMEOUT = "batch.size", "delivery.timeout.ms"
+_COMPRESSION = "compression.type"
 CONSUMER_NAMES = (*_CLIENT_NAMES, _ISOLATION, _FETCH_BYTES)
 PRODUCER_NAMES = (
     *_CLIENT_NAMES,
     "acks",
     "enable.idempotence",
-    "compression.type",
+    _COMPRESSION,
     _BATCH_SIZE,
     _DELIVERY_TIMEOUT,
 )
 _FIXED = {"acks": ("all", "-1"), "enable.idempotence": ("true",)}
 _BOOTSTRAP = "bootstrap.servers"
+
+_MAX_INT32 = (1 << 31) - 1
 
 DEFAULT_BATCH_SIZE = 131_072
 DEFAULT_DELIVERY_TIMEOUT_MS = 120_000
@@ -73,6 +91,11 @@ class ClientOptions:
     def cluster(self) -> str:
         """The name of the cluster in errors."""
         return self.properties[_BOOTSTRAP]
+
+    @property
+    def identity(self) -> Hashable:
+        """All properties, to find clients with the same ones. May have secrets."""
+        return tuple(sorted(self.properties.items()))
 
     @property
     def client_id(self) -> str:
@@ -91,6 +114,9 @@ class SourceOptions:
     fail_on_data_loss: bool = True
     include_headers: bool = False
     min_partitions: int = 0
+    max_records_per_partition: int | None = None
+    none_at_time_is_latest: bool = False
+    """Whether a partition without a record at or after the starting time is read from its end."""
     max_offsets_per_trigger: int | None = None
     read_committed: bool = False
     fetch_bytes: int = FETCH_BYTES
@@ -116,17 +142,24 @@ class SourceOptions:
     ) -> Self:
         values = _known_values(options, known, CONSUMER_NAMES)
         properties = _client_properties(values)
+        properties.pop(_ISOLATION, None)
         return cls(
             client=ClientOptions(properties=properties),
             subscription=parse_subscription(values),
-            starting=parse_positions(STARTING, values.get(STARTING, starting), excluded=excluded),
-            ending=parse_positions(ENDING, values.get(ENDING, "latest"), excluded=EARLIEST),
+            starting=_positions(values, _STARTING_OPTIONS, starting, excluded),
+            ending=_positions(values, _ENDING_OPTIONS, "latest", EARLIEST),
             fail_on_data_loss=_boolean(values, FAIL_ON_DATA_LOSS, default=True),
             include_headers=_boolean(values, INCLUDE_HEADERS, default=False),
             min_partitions=_number(values, MIN_PARTITIONS) or 0,
+            max_records_per_partition=_number(values, MAX_RECORDS),
+            none_at_time_is_latest=_choice(
+                values, STARTING_BY_TIME_STRATEGY, {"error": False, "latest": True}
+            ),
             max_offsets_per_trigger=_number(values, MAX_OFFSETS),
-            read_committed=_is_read_committed(properties),
-            fetch_bytes=_number(values, PREFIX + _FETCH_BYTES) or FETCH_BYTES,
+            read_committed=_choice(
+                values, PREFIX + _ISOLATION, {"read_uncommitted": False, "read_committed": True}
+            ),
+            fetch_bytes=min(_number(values, PREFIX + _FETCH_BYTES) or FETCH_BYTES, _MAX_INT32),
         )
 
 
@@ -138,6 +171,11 @@ class SinkOptions:
     topic: str | None
     batch_size: int
     delivery_timeout_s: float
+
+    @property
+    def identity(self) -> Hashable:
+        """What a producer depends on, to find one with the same options. May have secrets."""
+        return self.client.identity, self.batch_size, self.delivery_timeout_s
 
     @classmethod
     def from_options(cls, options: Mapping[str, str]) -> Self:
@@ -155,6 +193,13 @@ class SinkOptions:
             for name, allowed in _FIXED.items()
             if properties.pop(name, allowed[0]).strip().lower() not in allowed
         ]
+        codec, codecs = (
+            properties.get(_COMPRESSION, ""),
+            [one.config_name for one in CompressionType],
+        )
+        if codec and codec.strip() not in codecs and "${" not in codec:
+            name = PREFIX + _COMPRESSION
+            faults.append(ConfigFault(name, f"{name} must be one of {', '.join(codecs)}"))
         if faults:
             raise ConfigError(faults)
         timeout_ms = _number(values, PREFIX + _DELIVERY_TIMEOUT) or DEFAULT_DELIVERY_TIMEOUT_MS
@@ -182,9 +227,7 @@ def _known_values(
     values: dict[str, str] = {}
     faults: list[ConfigFault] = []
     for option, value in options.items():
-        name = by_lower.get(option.lower())
-        if name is None and option.lower().startswith(f"{PREFIX}{CONFIG_PROVIDERS_KEY}."):
-            name = option
+        name = by_lower.get(option.lower()) or _provider_option(option, options)
         if name is None:
             faults.append(ConfigFault(option, _unknown_text(option, names)))
         else:
@@ -192,6 +235,21 @@ def _known_values(
     if faults:
         raise ConfigError(faults)
     return values
+
+
+def _provider_option(option: str, options: Mapping[str, str]) -> str | None:
+    """Return the name of an option of a config provider, None if it is none.
+
+    Spark passes names in lower case; the provider has its name from `config.providers`.
+    """
+    prefix = f"{PREFIX}{CONFIG_PROVIDERS_KEY}."
+    if not option.lower().startswith(prefix):
+        return None
+    declared = next((text for key, text in options.items() if key.lower() == prefix[:-1]), "")
+    provider, dot, rest = option[len(prefix) :].partition(".")
+    names = [name.strip() for name in declared.split(",")]
+    provider = next((name for name in names if name.lower() == provider.lower()), provider)
+    return f"{prefix}{provider}{dot}{rest}"
 
 
 def _unknown_text(option: str, names: Iterable[str]) -> str:
@@ -218,13 +276,24 @@ def _client_properties(values: Mapping[str, str]) -> dict[str, str]:
     return properties
 
 
-def _is_read_committed(properties: dict[str, str]) -> bool:
-    levels = {"read_committed": True, "read_uncommitted": False}
-    level = properties.pop(_ISOLATION, "read_uncommitted").strip().lower()
-    if level not in levels:
-        name = PREFIX + _ISOLATION
-        raise ConfigError.of(name, f"{name} must be one of {', '.join(levels)}")
-    return levels[level]
+def _positions(
+    values: Mapping[str, str], names: tuple[str, str, str], default: str, excluded: int | None
+) -> OffsetPositions:
+    """Read the option that counts: a time, times by partition, or offsets."""
+    time, times, offsets = names
+    if time in values:
+        return parse_time(time, values[time])
+    if times in values:
+        return parse_times(times, values[times])
+    return parse_positions(offsets, values.get(offsets, default), excluded=excluded)
+
+
+def _choice(values: Mapping[str, str], name: str, choices: Mapping[str, bool]) -> bool:
+    """Return what a word means. The first choice is the default."""
+    word = values.get(name, next(iter(choices))).strip().lower()
+    if word not in choices:
+        raise ConfigError.of(name, f"{name} must be one of {', '.join(choices)}")
+    return choices[word]
 
 
 def _boolean(values: Mapping[str, str], name: str, *, default: bool) -> bool:

@@ -1,15 +1,18 @@
 """Writes records to topics with an idempotent producer. Runs in Spark's executors.
 
-A retry of a request appends no record twice. A Spark task that runs again does: it has a producer
-of its own, so that delivery is at-least-once. Records for one partition keep their order. Blocks;
-belongs to the thread of its router.
+A retry of a request appends no record twice. A Spark task that runs again does: it sends the rows
+with new sequences, so that delivery is at-least-once. Records for one partition keep their order.
+One task after the other may use a producer; `flush` ends a task. Blocks; belongs to one thread at a
+time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple, Self
 
-from sparkmirror.cluster.describe_topics import await_new_topic, describe_topic
+from sparkmirror.backoff import JITTER
+from sparkmirror.cluster.describe_topics import TopicDescription, await_new_topic, describe_topic
 from sparkmirror.cluster.topic_auto_creation_request import request_auto_creation
 from sparkmirror.errors import RequestError, RequestRefused, TopicMissing
 from sparkmirror.mirror.connect_topics.partitioner import partition_for
@@ -43,29 +46,34 @@ class RecordProducer:
     def __init__(
         self, router: Router, *, codec: CompressionType, batch_size: int, timeout_s: float
     ) -> None:
-        """Get a producer id from the cluster."""
-        identity = init_producer_id(router, timeout_s=timeout_s)
+        """Own the router. The first record gets a producer id from the cluster."""
         self._router = router
-        self._producer = IdempotentProducer(identity, codec)
+        self._codec = codec
+        self._producer: IdempotentProducer | None = None
         self._batch_size = batch_size
         self._timeout_s = timeout_s
-        self._partition_counts: dict[str, int] = {}
-        self._first_partition = identity.producer_id
-        self._next_partitions: dict[str, int] = {}
+        self._topics: dict[str, _TopicPartitions] = {}
+        self._turn = JITTER.randrange(1 << 16)
+        """Which partition comes next for records without a key."""
         self._open: dict[TopicPartition, list[Record]] = {}
         self._open_bytes: dict[TopicPartition, int] = {}
         self._ready: dict[TopicPartition, list[Sequence[Record]]] = {}
         self._ready_bytes = self._buffered_bytes = 0
 
+    def close(self) -> None:
+        """Close the connections. Records that are not sent are dropped."""
+        self._router.close()
+
     def send(self, topic: str, partition: int | None, record: Record) -> None:
         """Add a record; send batches if there are many.
 
         Without a partition, the key decides as in Java's producer. Without a key too, partitions
-        take turns, a batch each.
+        that have a leader take turns, a batch each.
         """
-        count = self._partition_count(topic)
+        partitions = self._partitions_of(topic)
+        count = partitions.count
         if partition is None:
-            partition = self._choose_partition(topic, record.key, count)
+            partition = self._choose_partition(topic, record.key, partitions)
         elif not 0 <= partition < count:
             raise RequestError(
                 f"a row has partition {partition}, but topic {topic} has {count} partitions; write"
@@ -73,12 +81,21 @@ class RecordProducer:
             )
         self._add(TopicPartition(topic, partition), record)
         if self._buffered_bytes >= BUFFERED_BYTES:
-            self.flush()
+            self._send_all()
         elif self._ready_bytes >= READY_BYTES:
             self._send_ready()
 
     def flush(self) -> None:
-        """Send all records. Returns when the brokers have them."""
+        """Send all records, and end a task. Returns when the brokers have them.
+
+        The next task asks for the partitions of topics again, and its records without a key begin
+        with another partition.
+        """
+        self._send_all()
+        self._topics.clear()
+        self._turn += 1
+
+    def _send_all(self) -> None:
         for partition in list(self._open):
             self._close(partition)
         self._send_ready()
@@ -99,6 +116,11 @@ class RecordProducer:
             self._ready_bytes += self._open_bytes.pop(partition)
 
     def _send_ready(self) -> None:
+        if not self._ready:
+            return
+        if self._producer is None:
+            identity = init_producer_id(self._router, timeout_s=self._timeout_s)
+            self._producer = IdempotentProducer(identity, self._codec)
         ready, self._ready = self._ready, {}
         self._buffered_bytes -= self._ready_bytes
         self._ready_bytes = 0
@@ -112,28 +134,44 @@ class RecordProducer:
                 raise
             raise RequestError(f"{error}; {advice}") from error
 
-    def _choose_partition(self, topic: str, key: bytes | None, count: int) -> int:
+    def _choose_partition(self, topic: str, key: bytes | None, all_: _TopicPartitions) -> int:
         if key is not None:
-            return partition_for(key, count)
-        number = self._next_partitions.setdefault(topic, self._first_partition) % count
+            return partition_for(key, all_.count)
+        number = all_.with_leader[self._turn % len(all_.with_leader)]
         if self._open_bytes.get(TopicPartition(topic, number), 0) >= self._batch_size // 2:
-            number = (number + 1) % count
-        self._next_partitions[topic] = number
+            self._turn += 1
+            number = all_.with_leader[self._turn % len(all_.with_leader)]
         return number
 
-    def _partition_count(self, topic: str) -> int:
-        """Return the number of partitions; let brokers create a missing topic if they do so."""
-        if topic not in self._partition_counts:
-            try:
-                found = describe_topic(self._router, topic, timeout_s=self._timeout_s)
-            except TopicMissing:
-                created = request_auto_creation(self._router, [topic], timeout_s=self._timeout_s)
-                found = await_new_topic(
-                    lambda: describe_topic(self._router, topic, timeout_s=self._timeout_s),
-                    NEW_TOPIC_WAIT_S if created else 0.0,
-                )
-            self._partition_counts[topic] = len(found.partitions)
-        return self._partition_counts[topic]
+    def _partitions_of(self, topic: str) -> _TopicPartitions:
+        """Return the partitions; let brokers create a missing topic if they do so."""
+        found = self._topics.get(topic)
+        if found is None:
+            found = self._topics[topic] = _TopicPartitions.of(self._describe(topic))
+        return found
+
+    def _describe(self, topic: str) -> TopicDescription:
+        try:
+            return describe_topic(self._router, topic, timeout_s=self._timeout_s)
+        except TopicMissing:
+            created = request_auto_creation(self._router, [topic], timeout_s=self._timeout_s)
+            return await_new_topic(
+                lambda: describe_topic(self._router, topic, timeout_s=self._timeout_s),
+                NEW_TOPIC_WAIT_S if created else 0.0,
+            )
+
+
+class _TopicPartitions(NamedTuple):
+    """How many partitions a topic has, and which of them records without a key go to."""
+
+    count: int
+    with_leader: tuple[int, ...]
+
+    @classmethod
+    def of(cls, topic: TopicDescription) -> Self:
+        numbers = tuple(one.index for one in topic.partitions)
+        with_leader = tuple(one.index for one in topic.partitions if one.leader is not None)
+        return cls(len(numbers), with_leader or numbers)
 
 
 def record_bytes(record: Record) -> int:

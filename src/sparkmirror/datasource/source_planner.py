@@ -9,58 +9,35 @@ Invariants:
 - The offset before the first micro-batch says only that nothing was read. Even with
   `startingOffsets=latest` the first micro-batch decides the offsets, and they are in the checkpoint
   before anything is read: a crash in it loses no record.
-- A partition that appears later is read from offset 0.
-- What is not there any more is an error, or with `failOnDataLoss=false` a warning.
+- A partition that appears later is read from offset 0, and so is a topic that was created again.
+- What is not there any more is an error, or with `failOnDataLoss=false` a warning. Then a partition
+  that is gone keeps its offset, in case brokers know it again later.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from sparkmirror.datasource.offset_positions import (
-    OffsetPositions,
-    OffsetsJson,
-    PartitionOffsets,
-    offsets_from_json,
-    offsets_to_json,
+from sparkmirror.datasource.offset_positions import PartitionOffsets
+from sparkmirror.datasource.offset_ranges import (
+    OffsetRange,
+    gone_sentence,
+    limit_ends,
+    limit_lengths,
+    readable_ranges,
+    shorter_sentence,
+    split_ranges,
 )
-from sparkmirror.datasource.offset_ranges import OffsetRange, limit_ends, split_ranges
-from sparkmirror.datasource.options import ENDING, STARTING, SourceOptions
-from sparkmirror.errors import ConfigError, RecordsLost
+from sparkmirror.datasource.option_offsets import OptionOffsets
+from sparkmirror.datasource.options import ENDING, SourceOptions
+from sparkmirror.datasource.stream_offsets import OffsetJson, StreamOffsets
+from sparkmirror.datasource.subscription import SourceLogs
+from sparkmirror.errors import RecordsLost
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.protocol.topics.offsets import EARLIEST, LATEST
 
 log = logging.getLogger(__name__)
-
-NOTHING_READ: OffsetsJson = {"starting offsets": {}}
-"""The offset of a stream before its first micro-batch. No topic can have this name."""
-
-
-class SourceLogs(Protocol):
-    """The logs that a source reads: `subscribed_logs`, or those of a test."""
-
-    @property
-    def cluster(self) -> str:
-        """The name of the cluster in errors."""
-        ...
-
-    def partitions(self, expected_topics: Collection[str] = ()) -> list[TopicPartition]:
-        """Return the partitions that exist."""
-        ...
-
-    def require_named(self, partitions: Collection[TopicPartition]) -> None:
-        """Raise the error of the first topic or partition that is named but not among these."""
-        ...
-
-    def earliest(self, partitions: Iterable[TopicPartition]) -> PartitionOffsets:
-        """Return the first offsets of those partitions that exist."""
-        ...
-
-    def latest(self, partitions: Iterable[TopicPartition]) -> PartitionOffsets:
-        """Return the ends of those partitions that exist."""
-        ...
 
 
 class SourcePlanner:
@@ -69,114 +46,170 @@ class SourcePlanner:
     def __init__(self, options: SourceOptions, logs: SourceLogs) -> None:
         self._options = options
         self._logs = logs
-        self._final_ends: PartitionOffsets | None = None
-        self.listed_ends: PartitionOffsets = {}
-        """The ends of the logs when they were last asked for."""
+        self._wanted = OptionOffsets(options, logs)
+        self._final_ends: StreamOffsets | None = None
+        self._gone: set[TopicPartition] = set()
+        """Partitions whose loss is reported."""
+        self._topic_ids: Mapping[str, str] | None = None
+        """Those of the last listing."""
+        self.listed_ends: PartitionOffsets | None = None
+        """The ends of the logs when they were last asked for; None before."""
 
     def batch_ranges(self) -> list[OffsetRange]:
         """Return the ranges of a batch read."""
-        partitions = self._logs.partitions()
+        partitions = self._logs.partitions().partitions
         self._logs.require_named(partitions)
         latest = self._logs.latest(partitions)
-        wanted = self._positions(ENDING, self._options.ending, latest)
-        ends = {p: latest[p] if end == LATEST else min(end, latest[p]) for p, end in wanted.items()}
+        self._report([f"{p} does not exist any more" for p in partitions if p not in latest])
+        ends = self._wanted.ends(latest)
         self._report(
             [
                 f"{ENDING} of {p} is {end}, but its log ends at offset {latest[p]}"
-                for p, end in wanted.items()
+                for p, end in ends.items()
                 if end > latest[p]
             ]
         )
-        return self._ranges(self._starts(None, ends), ends)
+        ends = {partition: min(end, latest[partition]) for partition, end in ends.items()}
+        starts = self._wanted.starts(ends)
+        self._report_beyond_end(starts, latest)
+        return self._ranges(starts, ends)
 
-    def latest_offsets(self, start: OffsetsJson, max_offsets: int | None) -> OffsetsJson:
+    def latest_offsets(self, start: OffsetJson, max_offsets: int | None) -> OffsetJson:
         """Return where the micro-batch that begins at `start` ends."""
-        known = None if start == NOTHING_READ else offsets_from_json(start)
+        known = StreamOffsets.from_json(start)
         ends = self._ends(known)
         if known is not None:
-            self._report(_losses(known, ends))
+            ends = self._with_gone(known, ends)
         starts = self._starts(known, ends)
-        return offsets_to_json(
-            ends if max_offsets is None else limit_ends(starts, ends, max_offsets)
-        )
+        if max_offsets is None:
+            return ends.to_json()
+        starts = self._skip_deleted(starts, ends.offsets)
+        return replace(ends, offsets=limit_ends(starts, ends.offsets, max_offsets)).to_json()
 
-    def ranges(self, start: OffsetsJson, end: OffsetsJson) -> list[OffsetRange]:
+    def ranges(self, start: OffsetJson, end: OffsetJson) -> list[OffsetRange]:
         """Return the ranges of a micro-batch."""
-        known = None if start == NOTHING_READ else offsets_from_json(start)
-        ends = {} if end == NOTHING_READ else offsets_from_json(end)
-        return self._ranges(self._starts(known, ends), ends)
+        known = StreamOffsets.from_json(start)
+        ends = self._without_recreated(StreamOffsets.from_json(end) or StreamOffsets(offsets={}))
+        starts = self._starts(known, ends)
+        if known is None:
+            self._report_beyond_end(starts, ends.offsets)
+        return self._ranges(starts, ends.offsets)
 
     def stop_at_present_ends(self) -> None:
         """Read nothing that is written from now on (`Trigger.AvailableNow`)."""
-        self._final_ends = self._logs.latest(self._logs.partitions())
+        self._final_ends = self._list_ends(None)
 
-    def _ends(self, known: Mapping[TopicPartition, int] | None) -> PartitionOffsets:
-        if self._final_ends is not None:
-            if not known:
-                self._logs.require_named(self._final_ends)
-            return self._final_ends
-        partitions = self._logs.partitions({p.topic for p in known or ()})
-        if known is None:
-            self._logs.require_named(partitions)
-        self.listed_ends = self._logs.latest(partitions)
-        return self.listed_ends
+    def _ends(self, known: StreamOffsets | None) -> StreamOffsets:
+        if self._final_ends is None:
+            ends = self._list_ends(known)
+        elif known is None or not self._lacks(self._final_ends.offsets, known):
+            ends = self._final_ends
+        else:  # brokers did not know all when the query started
+            ends = self._final_ends = self._list_ends(known)
+        if known is None or not known.offsets:
+            self._logs.require_named(ends.offsets)
+        return ends
 
-    def _starts(
-        self, known: Mapping[TopicPartition, int] | None, ends: Mapping[TopicPartition, int]
-    ) -> PartitionOffsets:
-        """Return where reading begins, by the partitions of `ends`."""
-        if known is not None:
-            return {partition: known.get(partition, 0) for partition in ends}
-        positions = self._positions(STARTING, self._options.starting, ends)
-        at_first = [p for p, position in positions.items() if position == EARLIEST]
-        earliest = self._logs.earliest(at_first) if at_first else {}
-        starts: PartitionOffsets = {}
-        for partition, position in positions.items():
-            if position == LATEST:
-                starts[partition] = ends[partition]
-            elif position == EARLIEST:
-                starts[partition] = min(earliest.get(partition, 0), ends[partition])
-            else:
-                starts[partition] = position
-        return starts
-
-    def _positions(
-        self, option: str, positions: OffsetPositions, ends: Mapping[TopicPartition, int]
-    ) -> PartitionOffsets:
-        found = {partition: positions.position_of(partition) for partition in ends}
-        missing = sorted(partition for partition, at in found.items() if at is None)
-        if missing:
-            raise ConfigError.of(option, f"{option} has no offset for {_listed(missing)}; add it")
-        unknown = sorted(positions.by_partition.keys() - ends.keys())
-        if unknown:
-            raise ConfigError.of(
-                option, f"{option} has an offset for {_listed(unknown)}, not read here; remove it"
+    def _list_ends(self, known: StreamOffsets | None) -> StreamOffsets:
+        """Ask for the ends of the logs. Asks again if a log seems to be shorter than it was."""
+        expected = self._expected(known)
+        listed = self._logs.partitions(expected)
+        ends = self._logs.latest(listed.partitions)
+        if known is not None and self._lacks(ends, known):
+            listed = self._logs.partitions(expected, is_recent=True)
+            ends = self._logs.latest(
+                listed.partitions,
+                {
+                    partition: offset
+                    for partition, offset in expected.items()
+                    if known.has_same_topic(partition.topic, listed.topic_ids)
+                },
             )
-        return {partition: at for partition, at in found.items() if at is not None}
+        self.listed_ends, self._topic_ids = ends, listed.topic_ids
+        return StreamOffsets(offsets=ends, topic_ids=listed.topic_ids)
+
+    def _expected(self, known: StreamOffsets | None) -> PartitionOffsets:
+        """Return the offsets of partitions that should exist."""
+        offsets = {} if known is None else known.offsets
+        has = self._options.subscription.has
+        return {p: offset for p, offset in offsets.items() if has(p) and p not in self._gone}
+
+    def _lacks(self, ends: Mapping[TopicPartition, int], known: StreamOffsets) -> bool:
+        expected = self._expected(known)
+        return any(ends.get(partition, -1) < offset for partition, offset in expected.items())
+
+    def _with_gone(self, known: StreamOffsets, ends: StreamOffsets) -> StreamOffsets:
+        """Report what is not there any more. Returns the ends with partitions that are gone."""
+        losses: list[str] = []
+        gone: PartitionOffsets = {}
+        for partition, offset in sorted(known.offsets.items()):
+            end = ends.offsets.get(partition)
+            if not self._options.subscription.has(partition):
+                losses.append(f"{partition} is not subscribed any more; offset {offset} was next")
+            elif not known.has_same_topic(partition.topic, ends.topic_ids):
+                if offset:
+                    losses.append(_recreated_sentence(partition, offset))
+            elif end is None:
+                gone[partition] = offset
+                if partition not in self._gone:
+                    losses.append(gone_sentence(partition, offset))
+            elif end < offset:
+                losses.append(shorter_sentence(partition, end, offset))
+        self._report(losses)
+        self._gone = set(gone)
+        ids = {p.topic: known.topic_ids[p.topic] for p in gone if p.topic in known.topic_ids}
+        return StreamOffsets(offsets=ends.offsets | gone, topic_ids=ids | dict(ends.topic_ids))
+
+    def _without_recreated(self, ends: StreamOffsets) -> StreamOffsets:
+        """Return planned ends without those of topics that were created again since."""
+        if self._topic_ids is None:
+            self._topic_ids = self._logs.partitions(self._expected(ends)).topic_ids
+        present = self._topic_ids
+        offsets = {p: o for p, o in ends.offsets.items() if ends.has_same_topic(p.topic, present)}
+        self._report(
+            [_recreated_sentence(p, o) for p, o in ends.offsets.items() if p not in offsets]
+        )
+        return replace(ends, offsets=offsets)
+
+    def _starts(self, known: StreamOffsets | None, ends: StreamOffsets) -> PartitionOffsets:
+        """Return where reading begins, by the partitions of `ends`."""
+        if known is None:
+            return self._wanted.starts(ends.offsets)
+        return {
+            partition: known.offsets.get(partition, 0)
+            if known.has_same_topic(partition.topic, ends.topic_ids)
+            else 0
+            for partition in ends.offsets
+        }
+
+    def _skip_deleted(
+        self, starts: PartitionOffsets, ends: Mapping[TopicPartition, int]
+    ) -> PartitionOffsets:
+        """Return starts behind what is deleted, so that a limit does not count it."""
+        moved = [partition for partition, start in starts.items() if start < ends[partition]]
+        if self._options.fail_on_data_loss or not moved:
+            return starts
+        earliest = self._logs.earliest(moved)
+        return starts | {p: max(starts[p], min(first, ends[p])) for p, first in earliest.items()}
 
     def _ranges(
         self, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
     ) -> list[OffsetRange]:
-        """Return what is still there of what is to be read, divided for `minPartitions`."""
-        moved = [partition for partition, end in ends.items() if starts[partition] != end]
+        """Return what is still there, divided for `minPartitions`."""
+        moved = {p: start for p, start in starts.items() if start < ends[p]}
         earliest = self._logs.earliest(moved) if moved else {}
-        ranges: list[OffsetRange] = []
-        losses: list[str] = []
-        for partition in sorted(moved):
-            first, start, end = earliest.get(partition), starts[partition], ends[partition]
-            if first is None:
-                losses.append(f"{partition} does not exist any more; offset {start} was next")
-                continue
-            if end < start:
-                losses.append(f"{partition} ends at offset {end}, but offset {start} was next")
-                start = first
-            elif start < first:
-                losses.append(f"{partition} begins at offset {first}, but offset {start} was next")
-                start = first
-            if start < end:
-                ranges.append(OffsetRange(partition, start, end))
+        ranges, losses = readable_ranges(moved, ends, earliest)
         self._report(losses)
+        if self._options.max_records_per_partition is not None:
+            ranges = limit_lengths(ranges, self._options.max_records_per_partition)
         return split_ranges(ranges, self._options.min_partitions)
+
+    def _report_beyond_end(
+        self, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
+    ) -> None:
+        self._report(
+            [shorter_sentence(p, ends[p], start) for p, start in starts.items() if start > ends[p]]
+        )
 
     def _report(self, losses: Sequence[str]) -> None:
         """Raise RecordsLost, or log the losses if the user accepts them."""
@@ -186,20 +219,5 @@ class SourcePlanner:
             log.warning("Records are lost: %s", loss)
 
 
-def _losses(known: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]) -> list[str]:
-    """Return a sentence for each partition that is gone, or ends before what was read."""
-    gone = [
-        f"{partition} does not exist any more; offset {offset} was next"
-        for partition, offset in sorted(known.items())
-        if partition not in ends
-    ]
-    shorter = [
-        f"{partition} ends at offset {ends[partition]}, but offset {offset} was next"
-        for partition, offset in sorted(known.items())
-        if ends.get(partition, offset) < offset
-    ]
-    return gone + shorter
-
-
-def _listed(partitions: Sequence[TopicPartition]) -> str:
-    return ", ".join(map(str, partitions))
+def _recreated_sentence(partition: TopicPartition, offset: int) -> str:
+    return f"the topic of {partition} was deleted and created again; offset {offset} was next"

@@ -20,6 +20,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from sparkmirror.datasource.kafka import KafkaDataSource
+from sparkmirror.datasource.kafka_readers import ARROW_BYTES, group_batches
 from sparkmirror.datasource.kafka_rows import (
     HEADERS,
     OutgoingRecord,
@@ -72,6 +74,28 @@ def test_rows_of_the_source_become_the_same_records() -> None:
     assert list(columns.records(batch)) == [
         OutgoingRecord("orders", 7, record._replace(offset=0)) for record in RECORDS
     ]
+
+
+def test_rows_of_a_large_batch_become_records_in_order() -> None:
+    batch = pa.RecordBatch.from_pydict({"value": [b"%d" % number for number in range(1203)]})
+    records = sink(value=BinaryType()).records(batch)
+    assert [one.record.value for one in records] == [b"%d" % number for number in range(1203)]
+
+
+def test_headers_count_for_the_size_of_an_arrow_batch() -> None:
+    large = Record(0, 0, None, None, ((b"h", b"x" * ARROW_BYTES),))
+    batches = [FetchedBatch(0, [large])] * 3
+    assert [len(group) for group in group_batches(batches)] == [1, 1, 1]
+
+
+def test_columns_that_a_user_sets_are_refused_when_the_query_is_planned() -> None:
+    options = {"kafka.bootstrap.servers": "one:9092", "subscribe": "t"}
+    source = KafkaDataSource(options)
+    other = StructType([StructField("value", StringType())])
+    for make in (source.reader, source.streamReader):
+        assert make(source.schema())
+        with pytest.raises(ConfigError, match="has columns of its own; remove schema"):
+            make(other)
 
 
 def test_a_timestamp_beyond_sparks_is_an_error() -> None:

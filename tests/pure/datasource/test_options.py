@@ -75,7 +75,7 @@ def test_names_are_not_case_sensitive() -> None:
 def test_assigned_partitions_are_read_and_no_others() -> None:
     options = SourceOptions.for_batch(SERVERS | {"assign": '{"a": [1, 0], "b": [3]}'})
     expected = [TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 3)]
-    assert list(options.subscription.assigned) == expected
+    assert sorted(options.subscription.assigned) == expected
     assert options.subscription.select([TopicPartition("a", n) for n in range(9)]) == expected[:2]
 
 
@@ -97,6 +97,15 @@ def test_assigned_partitions_are_read_and_no_others() -> None:
         (
             {"subscribe": "a", "kafka.isolation.level": "all"},
             "kafka.isolation.level must be one of",
+        ),
+        ({"subscribe": "a", "startingTimestamp": "yesterday"}, "write milliseconds since 1970"),
+        (
+            {"subscribe": "a", "startingOffsetsByTimestamp": '{"a": {"0": -1}}'},
+            "startingOffsetsByTimestamp .* is not of a known form",
+        ),
+        (
+            {"subscribe": "a", "startingOffsetsByTimestampStrategy": "earliest"},
+            "startingOffsetsByTimestampStrategy must be one of error, latest",
         ),
         ({"subscribe": "a", "failOnDataLos": "true"}, "did you mean failOnDataLoss?"),
         ({"subscribe": "a", "kafka.group.id": "g"}, "kafka.group.id is not an option of"),
@@ -164,6 +173,42 @@ def test_config_providers_of_clients_are_known() -> None:
     }
     options = SourceOptions.for_batch(ORDERS | provider)
     assert options.client.properties["config.providers.env.class"] == "EnvVarConfigProvider"
+
+
+def test_a_config_provider_keeps_its_name_although_spark_passes_options_in_lower_case() -> None:
+    provider = {
+        "kafka.config.providers": "env, vaultFiles",
+        "kafka.config.providers.vaultfiles.class": "FileConfigProvider",
+        "kafka.config.providers.vaultfiles.param.allowed.paths": "/run",
+    }
+    properties = SourceOptions.for_batch(ORDERS | provider).client.properties
+    assert properties["config.providers.vaultFiles.class"] == "FileConfigProvider"
+    assert properties["config.providers.vaultFiles.param.allowed.paths"] == "/run"
+
+
+def test_a_codec_that_does_not_exist_is_refused_when_the_query_is_planned() -> None:
+    codec = {"topic": "t", "kafka.compression.type": "brotli"}
+    with pytest.raises(ConfigError, match="kafka.compression.type must be one of none, gzip"):
+        SinkOptions.from_options(SERVERS | codec)
+    codec["kafka.compression.type"] = "${env:CODEC}"
+    assert SinkOptions.from_options(SERVERS | codec)
+
+
+def test_a_limit_of_a_fetch_fits_into_a_request() -> None:
+    options = SourceOptions.for_batch(ORDERS | {"kafka.max.partition.fetch.bytes": str(1 << 40)})
+    assert options.fetch_bytes == (1 << 31) - 1
+
+
+def test_clients_are_shared_by_the_same_options_only() -> None:
+    other = {"kafka.client.id": "x"}
+    first, same = SourceOptions.for_batch(ORDERS), SourceOptions.for_stream(ORDERS)
+    assert first.client.identity == same.client.identity
+    assert SourceOptions.for_batch(ORDERS | other).client.identity != first.client.identity
+    sink = SERVERS | {"topic": "t"}
+    identity = SinkOptions.from_options(sink).identity
+    assert SinkOptions.from_options(sink | {"topic": "u"}).identity == identity
+    for option in ("kafka.batch.size", "kafka.delivery.timeout.ms"):
+        assert SinkOptions.from_options(sink | {option: "77"}).identity != identity
 
 
 def test_the_page_lists_every_option() -> None:

@@ -1,4 +1,5 @@
-"""Brokers in this process that keep the logs of one topic `t`: they append, list offsets and fetch.
+"""Brokers in this process that keep the logs of one topic `t`: they append, list offsets and fetch,
+and give producer ids.
 
 A fetch without new records waits as at a real broker: until a record is appended, the leader
 changes, or its time is up. Error codes for appends are scripted. Each request is recorded.
@@ -23,7 +24,7 @@ from kafka.protocol.consumer import (
     ListOffsetsResponse,
 )
 from kafka.protocol.metadata import MetadataResponse
-from kafka.protocol.producer import ProduceRequest, ProduceResponse
+from kafka.protocol.producer import InitProducerIdResponse, ProduceRequest, ProduceResponse
 
 from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.wire.batch.header import read_header
@@ -41,7 +42,7 @@ from tests.support.kafka.fake_broker import (
 from tests.support.kafka.record_batches import read_batch
 
 TOPIC = "t"
-PRODUCE, FETCH, LIST_OFFSETS, METADATA = 0, 1, 2, 3
+PRODUCE, FETCH, LIST_OFFSETS, METADATA, INIT_PRODUCER_ID = 0, 1, 2, 3, 22
 _HEADER_TAGS = 1
 """The header of a flexible request ends with a byte for its tags."""
 
@@ -68,6 +69,8 @@ class LogBrokers:
         """The error codes of the next appends to a partition."""
         self.requests: list[BrokerRequest] = []
         self.fetch_waits_ms: list[int] = []
+        self.producer_ids = 0
+        """How many producer ids were given."""
         self._logs: dict[int, list[bytes]] = {number: [] for number in range(partitions)}
         self._changed = threading.Condition()
         self._closing = False
@@ -96,6 +99,10 @@ class LogBrokers:
     def values(self, number: int) -> list[bytes | None]:
         """Return the values in a partition, in order."""
         return [record.value for record in self.records(number)]
+
+    def batches(self, number: int) -> list[bytes]:
+        """Return the batches in a partition, in order."""
+        return list(self._logs[number])
 
     def add_partitions(self, count: int) -> None:
         """Add partitions to the topic, led by the first broker."""
@@ -130,6 +137,7 @@ class LogBrokers:
             PRODUCE: self._produce,
             FETCH: self._fetch,
             LIST_OFFSETS: self._list_offsets,
+            INIT_PRODUCER_ID: self._init_producer_id,
             METADATA: lambda *_: response_reply(self._metadata()),
         }
         make: Any = replies.get(received.api_key, lambda *_: api_versions_reply())
@@ -163,6 +171,12 @@ class LogBrokers:
             ],
             cluster_id="c",
             controller_id=0,
+        )
+
+    def _init_producer_id(self, *_: object) -> Reply:
+        self.producer_ids += 1
+        return response_reply(
+            InitProducerIdResponse(error_code=0, producer_id=self.producer_ids, producer_epoch=0)
         )
 
     def _produce(self, index: int, received: ReceivedRequest) -> Reply:
