@@ -150,6 +150,9 @@ class SinkColumns:
             elif found not in allowed:
                 text = f"column {column.name} is {found}; cast it to {' or '.join(allowed)}"
                 faults.append(ConfigFault(column.name, text))
+            if name in indexes:
+                text = f"there are two columns {name}, whatever their case; drop one of them"
+                faults.append(ConfigFault(column.name, text))
             indexes[name] = index
         if _VALUE not in indexes:
             faults.append(ConfigFault(_VALUE, f"{FORMAT} needs a column {_VALUE}; add one"))

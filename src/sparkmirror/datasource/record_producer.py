@@ -9,7 +9,8 @@ time.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Self
+from dataclasses import dataclass
+from typing import Self
 
 from sparkmirror.backoff import JITTER
 from sparkmirror.cluster.describe_topics import TopicDescription, await_new_topic, describe_topic
@@ -161,7 +162,8 @@ class RecordProducer:
             )
 
 
-class _TopicPartitions(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _TopicPartitions:
     """How many partitions a topic has, and which of them records without a key go to."""
 
     count: int
