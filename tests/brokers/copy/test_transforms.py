@@ -400,16 +400,20 @@ def test_a_record_that_another_topic_refuses_holds_its_partition_and_no_other(
             configs={"message.timestamp.before.max.ms": "60000"},
         )
         assert not admin.create_topics([made]).failed
-    for partition, time_ms in ((stuck, old), (free, new)):
-        plain = [Record(0, time_ms, b"k%d" % n, b"v") for n in range(3)]
-        writer.write_batch(partition, [*plain, plain[0]._replace(headers=((b"drop", None),))])
-    ends = flow.source_end_offsets({topic: 2})
+    marked = Record(0, new, b"first", b"v", ((b"drop", None),))
+    for partition in (stuck, free):
+        writer.write_batch(partition, [marked])
 
     def is_held(seen: CopySnapshot) -> bool:
         view = seen.partitions[str(stuck)]
         return view.state == "held" and "INVALID_TIMESTAMP" in view.reason
 
     with flow.harness(routing_job(flow, {topic: 2}, tasks=1, rate=0)) as harness:
+        harness.wait_until_caught_up(flow.source_end_offsets({topic: 2}))
+        for partition, time_ms in ((stuck, old), (free, new)):
+            plain = [Record(0, time_ms, b"k%d" % n, b"v") for n in range(3)]
+            writer.write_batch(partition, [*plain, marked._replace(timestamp=time_ms)])
+        ends = flow.source_end_offsets({topic: 2})
         harness.wait_for_snapshot("the partition to be held", is_held)
         harness.wait_until_caught_up({str(free): ends[str(free)]})
         assert read_committed_records(flow.target, remote_topic_name(topic)).keys() == {1}
