@@ -8,6 +8,7 @@ One worker runs all files that share an expensive cluster, so that only one is s
 start as early as one file that takes as long as all of them. The files of a directory of the broker
 tier share clusters, too: as long as there are other files, one worker runs them all. Shared
 clusters end with the last test that has a use for them: idle brokers would slow the others down.
+Those of a scope end with it, while the clusters of its directory go on.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pytest
 from xdist.remote import Producer
@@ -63,6 +65,11 @@ FILES_OF_CLUSTERS: Mapping[str, Sequence[str]] = {
     ),
 }
 """The files that share clusters, beside those of SHARED_DIRECTORIES."""
+FIXTURES_OF_SCOPES: Mapping[str, str] = {
+    "three-brokers": "started_three_broker_cluster",
+    "authorizer": "cluster_with_authorizer",
+}
+"""The session fixtures that only the tests of one scope of a directory use."""
 SHARED_DIRECTORIES = ("tests/brokers", "tests/brokers/copy")
 """The directories whose files share clusters with one broker."""
 TIERS = ("brokers", "spark")
@@ -100,8 +107,18 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     """End the shared clusters if the next test has no use for them."""
     if nextitem is None or not any(item.get_closest_marker(tier) for tier in TIERS):
         return
-    if clusters_of(scope_of(item.nodeid)) != clusters_of(scope_of(nextitem.nodeid)):
+    scope, next_scope = scope_of(item.nodeid), scope_of(nextitem.nodeid)
+    if clusters_of(scope) != clusters_of(next_scope):
         item.session._setupstate.teardown_exact(None)
+    elif scope != next_scope and scope in FIXTURES_OF_SCOPES:
+        _end_fixture(item, FIXTURES_OF_SCOPES[scope])
+
+
+def _end_fixture(item: pytest.Item, name: str) -> None:
+    """End a fixture before its session ends. A later test that uses it would start it again."""
+    request: Any = vars(item)["_request"]
+    for fixture in item.session._fixturemanager.getfixturedefs(name, item) or ():
+        fixture.finish(request)
 
 
 def longest_first(items: list[pytest.Item], durations: Mapping[str, float]) -> list[pytest.Item]:

@@ -14,6 +14,7 @@ from xdist.workermanage import WorkerController
 from tests.file_order import (
     DURATIONS,
     FILES_OF_CLUSTERS,
+    FIXTURES_OF_SCOPES,
     SHARED_DIRECTORIES,
     ClusterScheduling,
     DurationRecorder,
@@ -191,3 +192,46 @@ def test_clusters_end_before_a_test_that_has_no_use_for_them(tmp_path: Path) -> 
         *("start", "test_a.py", "test_b.py", "end"),
         *("start", "test_c.py", "end", "start", "test_d.py", "end"),
     ]
+
+
+SCOPED_CONFTEST = """
+import pytest
+def pytest_collection_modifyitems(items):
+    for item in items:
+        item.add_marker("brokers")
+@pytest.fixture(scope="session")
+def pair():
+    print("start-pair")
+    yield
+    print("end-pair")
+@pytest.fixture(scope="session")
+def started_three_broker_cluster():
+    print("start-three")
+    yield
+    print("end-three")
+"""
+
+
+def test_clusters_of_a_scope_end_with_it_while_those_of_its_directory_go_on(
+    tmp_path: Path,
+) -> None:
+    first, second, *_ = FILES_OF_CLUSTERS["three-brokers"]
+    files = {first: "started_three_broker_cluster, pair", second: "started_three_broker_cluster"}
+    files["tests/brokers/copy/test_replan.py"] = "pair"
+    for name, fixtures in files.items():
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"def test({fixtures}): print('{file.name}')")
+    (tmp_path / "conftest.py").write_text(SCOPED_CONFTEST)
+    done = run_nested_pytest(tmp_path, "", "markers =\n  brokers", "-s", "-p", "tests.file_order")
+    assert done.returncode == 0, done.stdout
+    words = [word.strip(".") for word in done.stdout.partition("3 passed")[0].split()]
+    assert words[-3:] == ["end-three", "test_replan.py", "end-pair"], done.stdout
+    assert words.count("start-three") == words.count("start-pair") == 1
+
+
+def test_the_fixture_of_each_scope_is_one_of_the_broker_tier() -> None:
+    conftest = (ROOT / "tests" / "brokers" / "conftest.py").read_text("utf-8")
+    for scope, fixture in FIXTURES_OF_SCOPES.items():
+        assert scope in FILES_OF_CLUSTERS
+        assert f"def {fixture}(" in conftest
