@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup java jars prometheus old-jars archives types-and-archives pure-and-old-jars demo test test-newcomer test-pure test-brokers test-spark test-brokers-and-spark test-demo test-demo-if-changed test-lab test-lab-if-changed test-image test-image-if-changed soak fuzz lint types imports fmt docs bench check lock clean
+.PHONY: help setup java jars prometheus old-jars archives checks-and-archives pure-and-old-jars brokers-and-spark demo test test-newcomer test-pure test-brokers test-spark test-brokers-and-spark test-demo test-demo-if-changed test-lab test-lab-if-changed test-image test-image-if-changed soak fuzz lint types imports fmt docs bench check lock clean
 
 # Any Python from 3.11 on will do: `make PYTHON=/path/to/python3.12 test`.
 PYTHON ?= $(firstword $(foreach name,python3.13 python3.12 python3.11 python3,$(shell \
@@ -59,7 +59,7 @@ old-jars: jars ## fetch and check the jars of old versions of Kafka, which tests
 demo: java ## two real clusters on this computer (ARGS="--for 30" ends by itself)
 	@$(BIN)/sparkmirror demo $(ARGS)
 
-test: lint imports types-and-archives pure-and-old-jars test-brokers-and-spark test-demo-if-changed test-lab-if-changed test-image-if-changed ## everything CI runs
+test: checks-and-archives pure-and-old-jars brokers-and-spark test-demo-if-changed test-lab-if-changed test-image-if-changed ## everything CI runs
 
 test-newcomer: ## `make test` as a user who is not root, from a long path with a space, on a busy machine
 	@$(PYTHON) tests/newcomer.py $(ARGS)
@@ -70,11 +70,11 @@ prometheus: $(READY) ## find Prometheus; if there is none, unpack Debian's packa
 test-pure: prometheus ## the tests that need nothing but Python
 	@$(BIN)/pytest -n $(TEST_WORKERS) --dist worksteal tests/pure $(ARGS)
 
-pure-and-old-jars: jars prometheus ## both at the same time: jars come slowly, and cost no processor time
+pure-and-old-jars: $(READY) ## both at the same time: jars come slowly, and cost no processor time
 	@$(MAKE) --no-print-directory -j 2 test-pure old-jars
 
-types-and-archives: jars ## both at the same time: each keeps one core busy
-	@$(MAKE) --no-print-directory -j 2 types archives
+checks-and-archives: $(READY) ## lint, imports, types and archives, two at the same time: each keeps one core busy
+	@$(MAKE) --no-print-directory -j 2 types archives imports lint
 
 archives: jars ## class archives with which brokers and Spark start quickly (cached per user)
 	@$(BIN)/python -m sparkmirror.lab.class_archive_builder > /dev/null
@@ -87,6 +87,9 @@ test-spark: archives prometheus ## the tests on real Spark
 	@$(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder -m "not soak" tests/spark --ignore tests/spark/image --ignore tests/spark/test_demo.py $(ARGS)
 
 test-brokers-and-spark: archives old-jars prometheus ## both: the tests on brokers wait, and those on Spark do not
+	@$(MAKE) --no-print-directory brokers-and-spark
+
+brokers-and-spark: $(READY) ## the same where archives, old jars and Prometheus are there already, as in `make test`
 	@$(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder -m "not soak" tests/brokers tests/spark --ignore tests/brokers/lab --ignore tests/spark/image --ignore tests/spark/test_demo.py $(ARGS)
 
 test-demo: archives ## the demo, from its start to its end
