@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-MAX_INTERVAL_S = 0.5
-INTERVALS = 20
+MAX_INTERVAL_S = 1.0
+INTERVALS = 10
 """The interval is this part of the time waited: looking again and again costs processor time."""
 
 
