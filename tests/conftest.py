@@ -16,6 +16,7 @@ from sparkmirror.java.java_runtime import java_variables
 
 pytest_plugins = [
     "tests.bytecode_plugin",
+    "tests.collection_plugin",
     "tests.failure_cleanup",
     "tests.file_order",
     "tests.lab_plugin",

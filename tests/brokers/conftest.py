@@ -32,10 +32,10 @@ TIMEOUT_S = 400  # of both tries together
 SHARED_PROPERTIES = {"auto.create.topics.enable": "false", "broker.session.timeout.ms": "60000"}
 COPY_PROPERTIES = {
     "auto.create.topics.enable": "false",
-    "log.cleaner.backoff.ms": "100",
+    "log.cleaner.backoff.ms": "500",
     "log.retention.ms": "-1",
     "broker.session.timeout.ms": "6000",
-    "broker.heartbeat.interval.ms": "500",
+    "broker.heartbeat.interval.ms": "1000",
     "socket.request.max.bytes": "209715200",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
 }

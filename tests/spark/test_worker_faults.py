@@ -1,6 +1,7 @@
-"""Three workers share a connector, each with its own Spark, and lose one another under load.
+"""Two workers share a connector, each with its own Spark, and lose each other under load.
 
-`test_worker_soak` is the long form.
+`test_worker_soak` is the long form, with three of them; the tests in
+`tests/brokers/test_worker_group_processes.py` have three without Spark.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import pytest
 
 from sparkmirror.lab.processes.process_reaper import ProcessReaper
 from tests.support.spark.worker_cluster import (
-    WORKERS,
     ProxiedClusters,
     proxied_clusters,
     running_worker_cluster,
@@ -39,14 +39,14 @@ def test_records_are_copied_once_and_in_order_whatever_happens_to_a_worker(
     """One worker is killed and started again, one suspended, one cut off, one ends on SIGTERM."""
     group = f"g{secrets.token_hex(3)}"
     with running_worker_cluster(clusters, group, tmp_path, {}) as cluster:
-        cluster.start(*WORKERS)
+        cluster.start("W1", "W2")
         with workers_under_load(cluster, PARTITIONS, TASKS, INTERVAL_S) as faults:
             faults.on_row = log.info
-            suspended, cut_off = cluster.running["W2"], cluster.running["W1"]
-            faults.kill("W3", with_spark=True)
-            faults.suspend("W2")
-            faults.cut_off("W1")
-            faults.stop("W2")
+            faults.kill("W2", with_spark=True)
+            suspended, cut_off = cluster.running["W1"], cluster.running["W2"]
+            faults.suspend("W1")
+            faults.cut_off("W2")
+            faults.stop("W1")
             faults.compare()
         for worker in (suspended, cut_off):
             assert "This worker was away for too long" in worker.output

@@ -50,7 +50,7 @@ class FaultRow:
 
 @dataclass(slots=True, kw_only=True)
 class WorkerFaults:
-    """Workers under load, and the faults that a test makes. Three workers run between faults."""
+    """Workers under load, and the faults that a test makes. All workers run between faults."""
 
     cluster: WorkerCluster
     tasks: int

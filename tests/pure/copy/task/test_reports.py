@@ -92,7 +92,7 @@ def test_a_report_has_a_bounded_number_of_runs_however_many_records_a_filter_dro
     counts, chosen = ReportCounts(), random.Random(7)
     ends: dict[str, tuple[int, int]] = {}
     for number in range(partitions):
-        kept = [n for n in range(20_000) if n % 2 if share is None or chosen.random() < share]
+        kept = [n for n in range(6_000) if n % 2 if share is None or chosen.random() < share]
         runs = [OffsetRun(offset, target, 1) for target, offset in enumerate(kept)]
         for first in range(0, len(runs), 500):
             counts.add(f"t-{number}", runs[first : first + 500], 1)
