@@ -83,6 +83,9 @@ class Member:
     def _configured(self, min_offset: int) -> ConfiguredWork:
         return ConfiguredWork(task_counts={"c": max(self.task_count, min_offset)})
 
+    def is_prepared(self) -> bool:
+        return True
+
     def on_assigned(self, assignment: Assignment) -> None:
         self.history.append("assigned")
         self.running = assignment.own_share.tasks

@@ -25,7 +25,7 @@ class TaskPlan:
     config: ExpandedConfig = field(repr=False)
     """The connector's config."""
     tasks: Mapping[int, ExpandedConfig] = field(repr=False)
-    """The configs of the tasks that this worker runs, by task number; never empty."""
+    """The configs of the tasks that this worker runs, by task number; empty only to prepare."""
     task_count: int
     """How many tasks the connector has, on all workers together."""
     generation: int
@@ -95,4 +95,23 @@ class TaskGroup(Protocol):
 
     def stop(self, timeout_s: float) -> None:
         """Drain and stop. Blocks until no task runs, at most `timeout_s`."""
+        ...
+
+
+class TaskPreparation(Protocol):
+    """Gets ready for tasks of connectors that may come to this worker soon. Any thread calls it."""
+
+    def prepare(self, plan: TaskPlan) -> None:
+        """Do what a start of tasks would have to do first. Starts and writes nothing.
+
+        The plan has no task. A later start uses what was prepared if it fits. Raises MirrorError.
+        """
+        ...
+
+    def is_ready(self, connector: str) -> bool:
+        """Whether the connector is prepared, or cannot be prepared soon. Does not block."""
+        ...
+
+    def forget(self, connector: str) -> None:
+        """Drop what was prepared for a connector, unless a start has used it."""
         ...

@@ -38,10 +38,12 @@ from sparkmirror.wire.protocol.producer_ids import init_producer_id
 from sparkmirror.worker.connector_progress import FlowMonitor
 from sparkmirror.worker.group.membership_expiry import Membership
 from sparkmirror.worker.group.membership_renewals import MembershipRenewals
+from sparkmirror.worker.group.undivided_connectors import undivided_rule
 from sparkmirror.worker.spark.driver_log_levels import DriverLogLevels
 from sparkmirror.worker.spark.spark_applications import SparkApplications
-from sparkmirror.worker.spark.spark_settings import SparkSettings
+from sparkmirror.worker.spark.spark_settings import MASTER, SparkSettings
 from sparkmirror.worker.spark.spark_task_group import SparkTaskGroup
+from sparkmirror.worker.spark.spark_task_preparation import SparkTaskPreparation
 
 
 def build_connector_registry(
@@ -73,6 +75,9 @@ def build_connector_registry(
                 planning_listener=applications,
             ),
             task_group=create_spark_tasks,
+            preparation=SparkTaskPreparation(
+                to_job, applications, undivided_rule(properties.get(MASTER, ""))
+            ),
         ),
         CHECKPOINT_CONNECTOR: RegisteredConnector(
             connector=partial(MirrorCheckpointConnector, reports=monitor.group_reports),

@@ -199,14 +199,14 @@ def test_a_replaced_conductor_can_neither_commit_nor_fence(
         TransactionalIdFencing(target_router, job),
         TransactionalIdFencing(target_router, job),
     )
-    before.fence_all()
+    before.fence_all(job)
     before.write_entries(0, entry)
     producer = before.acquire(0)
     assert producer
     assert producer.transactional_id == f"tests-{flow.name}-0"
     zombie = TransactionCommitter(target_router, producer, "source")
     zombie.commit(entry)
-    after.fence_all()
+    after.fence_all(job)
     with pytest.raises(RequestRefused, match="INVALID_PRODUCER_EPOCH|PRODUCER_FENCED"):
         zombie.commit(entry)
     with pytest.raises(DriverFenced):

@@ -95,7 +95,7 @@ def test_a_hanging_transaction_is_ended_as_it_was_decided(
     router = make_router(flow.target)
     request.addfinalizer(router.close)
     before, after = TransactionalIdFencing(router, job), TransactionalIdFencing(router, job)
-    before.fence_all()
+    before.fence_all(job)
     producers = [producer for producer in (before.acquire(0), before.acquire(1)) if producer]
     node = _without_coordinators(router, producers)
     led: list[TopicPartition] = []
@@ -123,7 +123,7 @@ def test_a_hanging_transaction_is_ended_as_it_was_decided(
     TransactionCommitter(router, producers[0], "source").commit(
         {source: entry_for_lease(lease, is_open=False)}
     )
-    after.fence_all()
+    after.fence_all(job)
     assert after.end_hanging_transactions({kept: 3, lost: -1}) == frozenset(), (
         "without a leader they cannot be searched"
     )

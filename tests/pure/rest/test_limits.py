@@ -241,6 +241,7 @@ def test_a_read_from_memory_is_answered_while_every_thread_is_busy() -> None:
         herder.is_read = True
         answer = request_once(server.address, "GET", path)
         assert (answer.status, answer.json["state"]) == (200, "RUNNING")
+        assert request_once(server.address, "GET", "/connectors/x/tasks").status == 200
         unexpected = request_once(server.address, "GET", "/connectors/x")
         assert unexpected.message == "KeyError: the worker's log says more about it"
         herder.release()

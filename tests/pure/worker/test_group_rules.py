@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sparkmirror.config.tables.distributed import DISTRIBUTED
+from sparkmirror.connect.distributed.assignment import Assignment, MemberShare
 from sparkmirror.connect.distributed.connect_protocol import decode_assignment, encode_state
 from sparkmirror.connect.distributed.worker_state import ConfiguredWork, WorkerState
 from sparkmirror.errors import ConfigError, NewerWorker
@@ -13,6 +14,7 @@ from sparkmirror.worker.group import conflicting_members
 from sparkmirror.worker.group.group_settings import WorkerGroupSettings
 from sparkmirror.worker.group.leader_assignments import LeaderAssignments
 from sparkmirror.worker.group.undivided_connectors import undivided_rule
+from sparkmirror.worker.group.worker_coordinator import ROUND_S, next_round_expected_until
 
 CONVERTER = "org.apache.kafka.connect.converters.ByteArrayConverter"
 FILE = {
@@ -31,6 +33,22 @@ HEARTBEAT = {"connector.class": "MirrorHeartbeatConnector"}
 def settings(**more: str) -> WorkerGroupSettings:
     file = {**FILE, **{key.replace("_", "."): value for key, value in more.items()}}
     return WorkerGroupSettings.from_config(DISTRIBUTED.parse(file), file)
+
+
+@pytest.mark.parametrize(("task_count", "until"), [(0, 0.0), (1, 100.0 + ROUND_S)])
+def test_a_member_expects_the_next_round_for_some_seconds_while_a_task_has_no_owner(
+    task_count: int, until: float
+) -> None:
+    shares = {"m": MemberShare(worker_id="w:8083", url="http://w:8083/")}
+    one = Assignment(
+        generation=1,
+        member_id="m",
+        leader_id="m",
+        config_offset=0,
+        shares=shares,
+        task_counts={"orders": task_count},
+    )
+    assert next_round_expected_until(one, now=100.0) == until
 
 
 def test_without_keys_heartbeats_are_frequent_and_lost_work_is_not_held() -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
-from sparkmirror.connect.herder.herder import ConnectorInfo, StateInfo, WorkerStatus
+from sparkmirror.connect.herder.herder import ConnectorInfo, StateInfo, TaskInfo, WorkerStatus
 from tests.support.rest.scripted_herder import ScriptedHerder
 
 
 class BlockingHerder(ScriptedHerder):
     """`connectors` and `health` block until `release`; `connector_info` raises KeyError.
 
-    Reads wait, unless a test sets `is_read`; `task_status` returns at once.
+    Reads wait, unless a test sets `is_read`; `task_status` and `task_configs` return at once.
     """
 
     def __init__(self) -> None:
@@ -31,6 +31,9 @@ class BlockingHerder(ScriptedHerder):
 
     def task_status(self, name: str, task: int) -> StateInfo:
         return StateInfo(state="RUNNING", worker_id="w:1", version=None)
+
+    def task_configs(self, name: str) -> Sequence[TaskInfo]:
+        return []
 
     def connectors(self) -> Sequence[str]:
         self.pending_calls.release()

@@ -72,6 +72,21 @@ class Assignment:
         """Whether this member must stop something and join again."""
         return bool(self.revoked_connectors or self.revoked_tasks)
 
+    @property
+    def is_round_expected(self) -> bool:
+        """Whether another round follows at once: members stop tasks that others will get."""
+        return not self.delay_ms and bool(self.unowned_tasks())
+
+    def unowned_tasks(self) -> frozenset[ConnectorTaskId]:
+        """Return the tasks that no member runs after this round."""
+        owned = {task for share in self.shares.values() for task in share.tasks}
+        return frozenset(
+            task
+            for name, count in self.task_counts.items()
+            for number in range(count)
+            if (task := ConnectorTaskId(connector=name, task=number)) not in owned
+        )
+
     def has_owner(self, connector: str, task: int | None) -> bool:
         """Return whether a member runs a task, or without one the connector."""
         if task is None:

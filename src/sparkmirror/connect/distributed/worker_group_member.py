@@ -13,6 +13,13 @@ from sparkmirror.connect.distributed.worker_state import ConfiguredWork, WorkerS
 class WorkerRebalanceListener(Protocol):
     """What the herder does when its share changes. One thread calls it, one method at a time."""
 
+    def is_prepared(self) -> bool:
+        """Prepare for tasks that other members run; return whether this worker may join them.
+
+        The member asks again until then. Does not block.
+        """
+        ...
+
     def on_assigned(self, assignment: Assignment) -> None:
         """Run the own share of the assignment, and nothing else. Does not block for long."""
         ...

@@ -145,6 +145,10 @@ class HerderRebalanceListener:
 
     # -- WorkerRebalanceListener -----------------------------------------------------------------
 
+    def is_prepared(self) -> bool:
+        """Prepare for tasks of other members; return whether this worker may join them."""
+        return self._connectors.is_prepared()
+
     def on_assigned(self, assignment: Assignment) -> None:
         """Run the own share."""
         self._is_decided.set()

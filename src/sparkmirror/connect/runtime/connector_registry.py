@@ -14,7 +14,7 @@ from sparkmirror.config.definition.connector_config_validation import CONNECTOR_
 from sparkmirror.config.definition.plugins import find_connector
 from sparkmirror.config.definition.value_types import trim
 from sparkmirror.connect.connector import Connector, ConnectorContext, ExpandedConfig
-from sparkmirror.connect.task_group import TaskGroup, TaskListener
+from sparkmirror.connect.task_group import TaskGroup, TaskListener, TaskPreparation
 from sparkmirror.errors import ConfigError
 
 
@@ -40,17 +40,26 @@ class RegisteredConnector:
 
     connector: ConnectorFactory
     task_group: TaskGroupFactory
+    preparation: TaskPreparation | None = None
+    """None if tasks of this class start at once."""
 
 
 ConnectorRegistry: TypeAlias = Mapping[str, RegisteredConnector]
 """By full class name, as `config.definition.plugins` lists them."""
 
 
+def find_registered(
+    registry: ConnectorRegistry, config: Mapping[str, str | None]
+) -> RegisteredConnector | None:
+    """Return the entry of the config's class; None if this worker has none."""
+    plugin = find_connector(trim(config.get(CONNECTOR_CLASS) or ""))
+    return None if plugin is None else registry.get(plugin.class_name)
+
+
 def lookup_connector(registry: ConnectorRegistry, config: ExpandedConfig) -> RegisteredConnector:
     """Return the entry of the config's class. Raises ConfigError if this worker has none."""
-    named = config.get(CONNECTOR_CLASS, "")
-    plugin = find_connector(trim(named))
-    registered = None if plugin is None else registry.get(plugin.class_name)
+    registered = find_registered(registry, config)
     if registered is None:
+        named = config.get(CONNECTOR_CLASS, "")
         raise ConfigError.of(CONNECTOR_CLASS, f"this worker cannot run connectors of class {named}")
     return registered

@@ -37,6 +37,7 @@ from sparkmirror.connect.runtime.status.task_state_times import TaskStateTimes
 from sparkmirror.connect.runtime.status.task_status_writer import TaskStatusWriter
 from sparkmirror.connect.runtime.status.unassigned import is_left_behind, is_unassigned_due
 from sparkmirror.connect.runtime.task_configs_writer import GroupLink, TaskConfigsWriter
+from sparkmirror.connect.runtime.task_preparations import TaskPreparations
 from sparkmirror.connect.runtime.threads.tick_stage import TickThreadStage
 from sparkmirror.connect.runtime.worker_connector import WorkerConnector
 from sparkmirror.connect.runtime.worker_generation import WorkerGeneration
@@ -76,6 +77,7 @@ class WorkerConnectors:
         self._worker_generation = worker_generation
         self._group = group
         self._share = OwnShare()
+        self._preparations = TaskPreparations(run_context.registry, run_context.transformer)
         self._connector_statuses = ConnectorStatusWriter(statuses)
         self._task_statuses = TaskStatusWriter(
             statuses,
@@ -101,6 +103,8 @@ class WorkerConnectors:
             self._mark_unassigned(before, assignment)
         for name in {*before.names(), *self._share.names(), *self._slots}:
             self.reconcile(name)
+        if assignment is not None:
+            self._preparations.update(assignment, self._configs.snapshot())
         if assignment is not None:
             self._check_work()
             if len(assignment.shares) > 1 and not self._checks_statuses:
@@ -193,8 +197,16 @@ class WorkerConnectors:
         before = slot.desired if slot is not None else None
         return desired.with_tasks_of(before, self._share.task_numbers(name))
 
+    def is_prepared(self) -> bool:
+        """Prepare for tasks of other workers before this one joins; whether it may join now.
+
+        Any thread may call it.
+        """
+        return self._preparations.is_ready(self._configs.snapshot())
+
     def on_connector_config_update(self, name: str) -> None:
         """Restart a connector after its config was written; stop it after it was removed."""
+        self._preparations.forget(name)
         slot = self._slots.get(name)
         if slot is not None:
             slot.request_restart()
@@ -263,6 +275,7 @@ class WorkerConnectors:
         """Stop everything, because the worker shuts down. Returns the threads to wait for."""
         self._is_stopping = True
         self._task_statuses.stop()
+        self._preparations.close()
         for slot in list(self._slots.values()):
             slot.stop(is_deleted=False)
         return [thread for slot in self._slots.values() for thread in slot.joinables()]

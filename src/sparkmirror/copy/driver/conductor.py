@@ -163,6 +163,7 @@ class Conductor:
         self._tick_pauses = Backoff(initial_s=TICK_S, max_s=MAX_TICK_S)
         self._thread = ContextThread(target=self._run, name="conductor")
         self._stopping = self._is_cancelled = False
+        self._has_fenced_earlier_drivers = False
         self._failure: Exception | None = None
         self._flush_at = self._probe_at = 0.0
         self._needs_flush = False
@@ -201,13 +202,8 @@ class Conductor:
                 routes_records=self._converters.may_route_records,
             )
         self._ledger_cache.load()
-        if self.job.is_exactly_once or self._ledger_cache.has_transactional_entries:
-            self._fence_all()
-            self._ledger_cache.load()
-            if not self.job.is_exactly_once:
-                self._transactional_ids.end_hanging_transactions(
-                    self._ledger_cache.committed_target_ends(self._partitions.values())
-                )
+        if self.job.tasks or not self.job.is_shared:
+            self._fence_earlier_drivers(self._ledger_cache.load)
         self._progress.start()
         self._thread.start()
 
@@ -334,12 +330,27 @@ class Conductor:
         self._clusters.close()
         self._ledger_cache.close()
 
+    def _fence_earlier_drivers(self, read_ledger: Callable[[], None]) -> None:
+        """End what earlier drivers may still do in transactions, then read the ledger. Blocks.
+
+        A conductor that shares the connector and has no task yet leaves that for later: until its
+        worker gets a task, other conductors own everything.
+        """
+        if self.job.is_exactly_once or self._ledger_cache.has_transactional_entries:
+            self._fence_all()
+            read_ledger()
+            if not self.job.is_exactly_once:
+                self._transactional_ids.end_hanging_transactions(
+                    self._ledger_cache.committed_target_ends(self._partitions.values())
+                )
+        self._has_fenced_earlier_drivers = True
+
     def _fence_all(self) -> None:
         """Fence all ids, while the worker is a member of its group."""
         while True:
             self._membership.await_valid(MEMBERSHIP_TIMEOUT_S)
             try:
-                self._transactional_ids.fence_all()
+                self._transactional_ids.fence_all(self.job)
             except DriverFenced:
                 if not self._membership.is_required:
                     raise
@@ -389,6 +400,8 @@ class Conductor:
             not tracked.is_planned and tracked.state in (LeaseState.DOUBTFUL, LeaseState.HELD)
             for tracked in self._unsettled
         )
+        if not self._partitions:
+            return IDLE_TICK_S
         if self._problem.text or is_waiting_for_others or not self._membership.is_valid():
             return PROBE_INTERVAL_S
         until = min(
@@ -433,8 +446,8 @@ class Conductor:
                 self._publish_support()
                 self._problem.on_success()
                 return
-            if now < self._probe_at:
-                return  # the error of the last probe stands
+            if now < self._probe_at or not self._partitions:
+                return  # the error of the last probe stands, or it concerns nothing
             self._probe_target(now)
             self._problem.on_success()
         except DriverFenced as error:
@@ -450,6 +463,12 @@ class Conductor:
 
     def _work(self, now: float) -> None:
         """Resolve, grant, flush: what only the owner of the partitions may do."""
+        if not self._has_fenced_earlier_drivers:
+            if not self.job.tasks:
+                return
+            if not self.job.is_exactly_once:
+                self._ledger_cache.reload()
+            self._fence_earlier_drivers(self._ledger_cache.reload)
         if self.job.is_shared:
             self._give_back()
         self._doubtful.resolve(now, self._unsettled)

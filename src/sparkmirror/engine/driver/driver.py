@@ -23,6 +23,7 @@ from sparkmirror.copy.partition_problems_by_cause import without_known
 from sparkmirror.copy.snapshot import SPARK_STARTS
 from sparkmirror.engine.driver.conductor_api import ConductorApi
 from sparkmirror.engine.driver.jobs.driver_job import DriverJob, without_slot
+from sparkmirror.engine.driver.session_priority import SessionPriority, leads_session
 from sparkmirror.engine.driver.spark_application import SparkApplication
 from sparkmirror.engine.spark.receipt_rows import ReceiptRow, missing_receipt_row
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
@@ -87,6 +88,7 @@ class Driver:
         self._ended_jobs: list[DriverJob] = []
         """Jobs that ended in the running epoch: they may have receipts of it."""
         self._ready_tasks = spec.ready_tasks
+        self._priority = SessionPriority(time.monotonic, is_own_session=leads_session())
         self._phase = DriverPhase.STARTING
         self._drain_deadline = 0.0
         self._handover_until = 0.0
@@ -109,6 +111,7 @@ class Driver:
     def run(self) -> int:
         """Run until drained, stopped or failed; returns the exit code."""
         self._publish_statuses()
+        self._priority.update()
         for job in self._jobs.values():
             job.start()
         self._update_task_count()
@@ -118,6 +121,7 @@ class Driver:
             while self._phase not in (DriverPhase.STOPPED, DriverPhase.FAILED):
                 self._process_commands(published_s)
                 self._refresh_phase()
+                self._priority.update()
                 begun = time.monotonic()
                 self._publish_statuses()
                 published_s = time.monotonic() - begun
@@ -149,6 +153,7 @@ class Driver:
             case DriverAction.START_JOB:
                 assert command.job is not None
                 self._add_job(command.job).start()
+                self._priority.update()
                 self._update_task_count()
             case DriverAction.KEEP_READY:
                 self._ready_tasks = command.ready_tasks
@@ -200,6 +205,7 @@ class Driver:
         added = DriverJob(job, self._create_conductor, self._application)
         with self._jobs_lock:
             self._jobs[job.name] = added
+        self._priority.on_job_started()
         return added
 
     def _update_task_count(self) -> None:

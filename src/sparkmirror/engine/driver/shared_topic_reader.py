@@ -10,9 +10,12 @@ A worker may start a hundred conductors at once, and each needs its few records 
 A read serves every call that came before it began. So a call returns all records that were in the
 topic when it was made, as if it had read the topic alone.
 
-A new subscription first gets the newest record of each key. The reader keeps these for a while
-after the last subscription has begun (`JOIN_S`). Later ones get another reader, which reads the
-topic from its beginning.
+Without a call the reader reads every few seconds (`FOLLOW_S`). So a call has little to read,
+however long the one before is ago: partitions stand still while their next owner reads.
+
+A new subscription first gets the newest record of each key. The reader keeps these as long as they
+are few (`MAX_NEWEST_BYTES`), and otherwise for a while after the last subscription has begun
+(`JOIN_S`). Later ones get another reader, which reads the topic from its beginning.
 """
 
 from __future__ import annotations
@@ -30,8 +33,12 @@ from sparkmirror.wire.net.routing import Router
 
 log = logging.getLogger(__name__)
 
+FOLLOW_S = 3.0
+"""How long the reader waits for a call before it reads by itself."""
 JOIN_S = 30.0
-"""How long the newest record of each key is kept for another subscription."""
+"""How long the newest record of each key is kept for another subscription, if they are many."""
+MAX_NEWEST_BYTES = 8 << 20
+"""Up to so many bytes of keys and values, the newest records are kept."""
 CANCEL_CHECK_S = 0.1
 """How often a waiting call looks for its cancellation."""
 PARTITIONS_CHECK_S = 30.0
@@ -62,6 +69,7 @@ class SharedTopicReader:
         self._subscriptions: set[TopicSubscription] = set()
         self._newest: dict[bytes | None, ConsumedRecord] | None = {}
         """The newest record of each key; None if no subscription may join any more."""
+        self._newest_bytes = 0
         self._join_until = time.monotonic() + JOIN_S
         self._requested = 0
         """The number of the last read that a call needs. Reads have the numbers 1, 2, 3, …"""
@@ -153,13 +161,16 @@ class SharedTopicReader:
         self._on_end(self)
 
     def _await_request(self) -> bool:
-        """Wait until a read is needed; return False if there is no subscription any more."""
+        """Wait until a read is needed or due; return False if there is no subscription any more."""
         with self._condition:
+            follow_at = time.monotonic() + FOLLOW_S
             while self._subscriptions and self._requested <= self._begun:
-                joinable_s = self._join_until - time.monotonic()
-                if joinable_s <= 0:
+                now = time.monotonic()
+                if now >= self._join_until and self._newest_bytes > MAX_NEWEST_BYTES:
                     self._newest = None
-                self._condition.wait(None if self._newest is None else joinable_s)
+                if now >= follow_at:
+                    break
+                self._condition.wait(follow_at - now)
             self._is_closed = not self._subscriptions
             self._begun += 1
             return not self._is_closed
@@ -214,6 +225,8 @@ class SharedTopicReader:
         key = record.record.key
         with self._condition:
             if self._newest is not None:
+                before = self._newest.get(key)
+                self._newest_bytes += _size(record) - (_size(before) if before else 0)
                 self._newest[key] = record
             for subscription in self._subscriptions:
                 subscription.offer(key or b"", record)
@@ -222,6 +235,11 @@ class SharedTopicReader:
         with self._condition:
             self._retry_error = error
             self._condition.notify_all()
+
+
+def _size(consumed: ConsumedRecord) -> int:
+    key, value = consumed.record
+    return len(key or b"") + len(value or b"")
 
 
 class TopicSubscription(RecordReader):

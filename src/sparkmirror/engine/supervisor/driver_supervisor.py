@@ -118,6 +118,12 @@ class DriverSupervisor:
         """Return a job of the spec, or one that was started."""
         return self._jobs[name]
 
+    def has_job(self, name: str) -> bool:
+        """Whether a job of this name runs, or has not ended yet."""
+        with self._condition:
+            self._forget_ended_jobs()
+            return name in self._jobs
+
     @property
     def status(self) -> DriverStatus:
         """The latest status of the driver itself."""

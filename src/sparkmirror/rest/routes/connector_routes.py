@@ -38,7 +38,7 @@ def connector_routes(herder: Herder) -> tuple[Route, ...]:
         Route(method="PUT", path=f"{one}/resume", handler=handlers.resume),
         Route(method="PUT", path=f"{one}/stop", handler=handlers.stop),
         Route(method="POST", path=f"{one}/restart", handler=handlers.restart),
-        Route(method="GET", path=f"{one}/tasks", handler=handlers.tasks),
+        read(f"{one}/tasks", handlers.tasks),
         read(f"{one}/tasks/{{task}}/status", handlers.task_status),
         Route(method="POST", path=f"{one}/tasks/{{task}}/restart", handler=handlers.restart_task),
         Route(method="GET", path=f"{one}/topics", handler=handlers.topics),

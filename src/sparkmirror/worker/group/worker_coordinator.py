@@ -1,7 +1,7 @@
 """This worker's membership in the Kafka group of its `group.id`.
 
     join      describe the group ──▶ a Java worker is a member: wait until it leaves, and say so
-                                 ├─▶ others run tasks: wait until Spark is ready to take some over
+                                 ├─▶ others run tasks: wait until this worker is ready for some
                                  └─▶ JoinGroup with what this worker runs
     leader    divides connectors and tasks among the members, SyncGroup
     running   a heartbeat twice a second; a rebalance or a changed config: join again
@@ -53,6 +53,10 @@ log = logging.getLogger(__name__)
 
 CHECK_INTERVAL_S = 1.0
 """How often a worker that is refused tries again."""
+ROUND_HEARTBEAT_S = 0.1
+"""How often a worker that expects the next round sends a heartbeat: tasks stand still meanwhile."""
+ROUND_S = 5.0
+"""For how long a worker expects it."""
 _EXPIRED = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION})
 
 
@@ -96,6 +100,7 @@ class WorkerCoordinator:
         """When the work of a lost member is held no longer."""
         self._revocation: threading.Thread | None = None
         self._pause_s = 0.0
+        self._round_expected_until = 0.0
 
     # -- WorkerGroupMember -----------------------------------------------------------------------
 
@@ -178,7 +183,7 @@ class WorkerCoordinator:
     def _stay(self, requests: GroupRequests) -> None:
         """Be a member until `leave`. Raises what ends the worker."""
         while not self._stopping.is_set():
-            self._pause_s = self._settings.heartbeat_interval_ms / 1000
+            self._pause_s = self._heartbeat_interval_s()
             try:
                 if self._is_join_due():
                     self._join(requests)
@@ -192,6 +197,11 @@ class WorkerCoordinator:
                 self._wake.wait(min(self._pause_s, max(self._rejoin_at - time.monotonic(), 0.0)))
                 self._wake.clear()
         self._leave(requests)
+
+    def _heartbeat_interval_s(self) -> float:
+        interval_s = self._settings.heartbeat_interval_ms / 1000
+        is_expected = time.monotonic() < self._round_expected_until
+        return min(interval_s, ROUND_HEARTBEAT_S) if is_expected else interval_s
 
     def _is_join_due(self) -> bool:
         is_due = self._must_join or self._is_rejoin_requested or time.monotonic() > self._rejoin_at
@@ -279,6 +289,8 @@ class WorkerCoordinator:
 
     def _run_share(self, assignment: Assignment) -> None:
         self._assignment = assignment
+        self._round_expected_until = next_round_expected_until(assignment, time.monotonic())
+        self._pause_s = self._heartbeat_interval_s()
         self.rebalances.on_completed()
         role = "leader" if assignment.is_leader else f"follower of {assignment.leader.worker_id}"
         log.info(
@@ -325,7 +337,7 @@ class WorkerCoordinator:
         if refused:
             self._wait_for_others(text)
             return False
-        if others and self._readiness is not None and not self._readiness.is_ready():
+        if others and self._readiness is not None and not self._is_ready(self._readiness):
             self._wait_for_spark(requests, own, self._readiness.starting_text())
             return False
         if own:
@@ -333,6 +345,9 @@ class WorkerCoordinator:
         if own[1:]:
             requests.remove(own[1:])
         return True
+
+    def _is_ready(self, readiness: SparkPrestart) -> bool:
+        return readiness.is_ready() and self._listener.is_prepared()
 
     def _wait_for_others(self, problem: str) -> None:
         self._membership_problem.wait_for(problem)
@@ -423,3 +438,8 @@ class WorkerCoordinator:
         own = assignment.own_share.worker_id
         count = sum(share.worker_id == own for share in assignment.shares.values())
         return conflicting_members.same_address_text(self._group_id, own) if count > 1 else ""
+
+
+def next_round_expected_until(assignment: Assignment, now: float) -> float:
+    """Return until when a member expects to join again soon; 0 if it does not."""
+    return now + ROUND_S if assignment.is_round_expected else 0.0

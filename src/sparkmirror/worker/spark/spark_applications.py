@@ -15,9 +15,11 @@ from collections.abc import Callable, Mapping
 
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
+from sparkmirror.engine.supervisor.driver_status import DriverPhase
 from sparkmirror.engine.supervisor.driver_supervisor import DriverSupervisor
 from sparkmirror.engine.supervisor.idle_driver import IdleDriver
 from sparkmirror.engine.supervisor.supervised_job import SupervisedJob
+from sparkmirror.worker.spark.copy_job_comparison import is_same_but_for_tasks
 from sparkmirror.worker.spark.driver_log_levels import DriverLogLevels
 from sparkmirror.worker.spark.spark_settings import SparkSettings, own_spark_conf
 
@@ -57,6 +59,8 @@ class SparkApplications:
         self._ready_tasks: dict[str, int] = {}
         """How many tasks each group may take over from other workers, or will have soon."""
         self._is_closed = False
+        self._prepared: dict[str, SupervisedJob] = {}
+        """Jobs without tasks, by name: tasks may come soon from another worker."""
         self._supervisors: dict[str, DriverSupervisor] = {}
         """By the name of the job that has the application alone; the common one has no name."""
 
@@ -65,8 +69,9 @@ class SparkApplications:
         owner = job.name if own_conf else _COMMON
         with self._lock:
             was_planning = self._ready_tasks.pop(_planning(job.connector), 0)
+            prepared = self._take_prepared(job, is_common=owner == _COMMON)
             known = self._supervisors.get(owner)
-            if known and (started := known.start_job(job)):
+            if known and (started := prepared or known.start_job(job)):
                 if was_planning:
                     known.keep_ready(sum(self._ready_tasks.values()))
                 return started
@@ -75,6 +80,46 @@ class SparkApplications:
             assert started is not None, "a new supervisor starts every job"
             supervisor.start()
             return started
+
+    def prepare_job(self, job: CopyJob) -> None:
+        """Start a job without tasks in the common application, if that is ready for tasks.
+
+        `start_job` goes on with it.
+        """
+        assert not job.tasks, "a job that is prepared copies nothing"
+        with self._lock:
+            known = self._supervisors.get(_COMMON)
+            if self._is_closed or known is None or not known.status.is_ready:
+                return
+            if not known.has_job(job.name) and (started := known.start_job(job)):
+                self._prepared[job.name] = started
+
+    def is_prepared(self, job_name: str) -> bool:
+        """Whether a prepared job runs, or has a problem; also if there is none of that name."""
+        with self._lock:
+            prepared = self._prepared.get(job_name)
+        if prepared is None or prepared.is_ending or prepared.is_finished:
+            return True
+        status = prepared.status
+        return status.phase is not DriverPhase.STARTING or bool(status.problem)
+
+    def forget_prepared(self, job_name: str) -> None:
+        """End a job that was prepared, unless `start_job` has used it. Returns at once."""
+        with self._lock:
+            if prepared := self._prepared.get(job_name):
+                prepared.drain()
+
+    def _take_prepared(self, job: CopyJob, *, is_common: bool) -> SupervisedJob | None:
+        """Return the prepared job with this plan; None if there is none that can go on with it."""
+        prepared = self._prepared.pop(job.name, None)
+        if prepared is None or prepared.is_finished:
+            return None
+        is_usable = is_common and not prepared.is_ending
+        if is_usable and is_same_but_for_tasks(prepared.job, job):
+            prepared.replan(job)
+            return prepared
+        prepared.stop()
+        return None
 
     def keep_ready(self, group: str, tasks: int) -> None:
         """Keep the common application ready to take over so many tasks of a group at once."""

@@ -28,6 +28,7 @@ from sparkmirror.errors import DriverLost
 from sparkmirror.logging_context import ContextThread
 from sparkmirror.worker.connector_progress import FlowMonitor
 from sparkmirror.worker.group.membership_renewals import MembershipRenewals
+from sparkmirror.worker.spark.copy_job_comparison import is_same_but_for_tasks
 from sparkmirror.worker.spark.spark_settings import own_spark_conf
 
 log = logging.getLogger(__name__)
@@ -172,22 +173,11 @@ class SparkTaskGroup:
         old = self._sent_job
         if old is None or not self._is_running():
             return True
-        same = replace(
-            old,
-            tasks=self._job.tasks,
-            task_count=self._job.task_count,
-            remote_topics=self._job.remote_topics,
-            policy_topics=self._job.policy_topics,
-            untransformed_topics=self._job.untransformed_topics,
-            start=self._job.start,
-            on_loss=self._job.on_loss,
-        )
-        is_other_set = self._job.is_exactly_once and not is_same_task_set(old, self._job)
         is_renamed = any(
             self._sent_names.get(topic, names) != names
             for topic, names in remote_names(self._job).items()
         )
-        return same != self._job or is_other_set or is_renamed
+        return not is_same_but_for_tasks(old, self._job) or is_renamed
 
     def _desired_job(self) -> CopyJob:
         assert self._job is not None
@@ -288,16 +278,6 @@ def remote_names(job: CopyJob) -> dict[str, tuple[str, str]]:
         topic: (remote, job.policy_topics.get(topic, remote))
         for topic, remote in job.remote_topics.items()
     }
-
-
-def is_same_task_set(old: CopyJob, new: CopyJob) -> bool:
-    """Whether two jobs belong to the same set of task configs; a worker may own other tasks of it.
-
-    In exactly-once mode every other set begins with fencing, and every task starts again.
-    """
-    return old.task_count == new.task_count and all(
-        old.tasks[task] == new.tasks[task] for task in old.tasks.keys() & new.tasks.keys()
-    )
 
 
 def problems_by_task(snapshot: CopySnapshot, except_for: str = "") -> dict[int, str]:

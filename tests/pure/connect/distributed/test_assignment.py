@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import pytest
 
@@ -51,6 +52,19 @@ def test_every_member_knows_the_owner_of_every_connector_and_task() -> None:
 def test_a_share_names_the_tasks_of_one_connector() -> None:
     assert FIRST.task_numbers("orders") == {0}
     assert FIRST.task_numbers("payments") == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("task_count", "delay_ms", "is_expected"),
+    [(2, 0, False), (3, 0, True), (3, 60_000, False)],
+    ids=["all have owners", "a member stops one", "one is held for a lost member"],
+)
+def test_another_round_follows_at_once_if_a_task_has_no_owner_and_is_not_held(
+    task_count: int, delay_ms: int, is_expected: bool
+) -> None:
+    one = replace(assignment("m2"), task_counts={"orders": task_count}, delay_ms=delay_ms)
+    assert one.is_round_expected == is_expected
+    assert {task.task for task in one.unowned_tasks()} == set(range(2, task_count))
 
 
 def test_a_member_with_a_revoked_task_must_join_again() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from _collections_abc import dict_values
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
@@ -21,6 +21,7 @@ from sparkmirror.copy.driver.conductor import (
 from sparkmirror.copy.driver.lease_grants import LeaseGranter
 from sparkmirror.copy.driver.resume.resume_point_finder import ResumePointFinder
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
+from sparkmirror.copy.job import CopyJob
 from sparkmirror.errors import ClusterUnavailable
 from sparkmirror.model import TopicPartition
 from tests.support.copy.pending_batches import make_lease, without_producer_id
@@ -62,6 +63,36 @@ def test_a_partition_that_was_given_back_leaves_the_snapshot() -> None:
     conductor._tick(time.monotonic())
     assert set(conductor.snapshot().partitions) == {"t-0"}
     conductor.stop()
+
+
+class RecordingConductor(Conductor):
+    """Notes with which tasks it fences earlier drivers."""
+
+    def __init__(self, job: CopyJob) -> None:
+        super().__init__(job, InMemoryLedger())
+        self.fenced_with: list[set[int]] = []
+
+    def _fence_earlier_drivers(self, read_ledger: Callable[[], None]) -> None:
+        self.fenced_with.append(set(self.job.tasks))
+        super()._fence_earlier_drivers(read_ledger)
+
+    def run_once(self) -> None:
+        self._inbox.put(lambda: None)
+        self._run_inbox()
+        self._tick(time.monotonic())
+
+
+def test_a_shared_conductor_without_tasks_fences_nobody_until_it_gets_one() -> None:
+    job = replace(copy_job((TopicPartition("t", 0),)), is_shared=True)
+    conductor = RecordingConductor(replace(job, tasks={}))
+    conductor.renew_membership(float("inf"), is_alone=False)
+    conductor.run_once()
+    before = list(conductor.fenced_with)
+    conductor.replan(job)
+    conductor.run_once()
+    conductor.run_once()
+    conductor.stop()
+    assert (before, conductor.fenced_with) == ([], [{0}])
 
 
 class UnfencedConductor:
@@ -168,6 +199,16 @@ def leased() -> Iterator[WaitingConductor]:
     made = WaitingConductor(is_leased=True)
     yield made
     made.conductor.stop()
+
+
+def test_a_conductor_that_is_prepared_wakes_rarely_and_asks_no_cluster() -> None:
+    """It has no partition and no membership. A request would fail: there is no cluster here."""
+    job = replace(copy_job((TopicPartition("t", 0),)), is_shared=True, tasks={})
+    conductor = Conductor(job, InMemoryLedger())
+    assert conductor._wait_s(time.monotonic()) == IDLE_TICK_S
+    conductor._tick(time.monotonic())
+    assert not conductor.problems()
+    conductor.stop()
 
 
 def test_a_conductor_whose_partitions_wait_for_spark_waits_too() -> None:

@@ -15,7 +15,7 @@ from sparkmirror.copy.lease import LeaseIdentity
 from sparkmirror.copy.ledger import LedgerChange, LedgerEntry, LedgerExtension, encode_entry
 from sparkmirror.engine.driver import shared_topic_reader
 from sparkmirror.engine.driver.offsets_topic_stores import OffsetsTopicLedger, collapse_unread
-from sparkmirror.engine.driver.shared_topic_reader import TopicSubscription
+from sparkmirror.engine.driver.shared_topic_reader import SharedTopicReader, TopicSubscription
 from sparkmirror.engine.driver.topic_reader_registry import TopicReaderRegistry
 from sparkmirror.errors import CallCancelled, ClusterUnavailable
 from sparkmirror.mirror.connect_topics.connect_offsets import StoredOffset, source_partition
@@ -34,6 +34,11 @@ from tests.support.kafka.log_brokers import (
 )
 
 PARTITION = TopicPartition("orders", 0)
+
+
+@pytest.fixture(autouse=True)
+def _reads_are_those_of_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_topic_reader, "FOLLOW_S", 3600.0)
 
 
 def entry_at(position: int, conductor: str = "worker-1") -> LedgerEntry:
@@ -243,8 +248,30 @@ def test_other_logins_read_alone() -> None:
         assert thread_names().count("shared-topic-reader") == 2
 
 
-def test_newest_records_are_kept_for_a_while_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_call_the_reader_follows_the_topic_and_a_late_ledger_joins_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(shared_topic_reader, "JOIN_S", 0.0)
+    monkeypatch.setattr(shared_topic_reader, "FOLLOW_S", 0.01)
+    with running_ledgers() as (cluster, ledgers):
+        first, late = ledgers.open("c"), ledgers.open("c")
+        first.load()
+        first.save({PARTITION: entry_at(1)})
+        (shared,) = ledgers.readers._readers.values()
+        poll_until(lambda: has_unread(shared), "a read without a call")
+        assert late.load() == {PARTITION: entry_at(1)}
+        assert thread_names().count("shared-topic-reader") == 1
+        assert first.changes() == [LedgerChange(PARTITION, entry_at(1))]
+
+
+def has_unread(shared: SharedTopicReader) -> bool:
+    with shared._condition:
+        return any(subscription._unread for subscription in shared._subscriptions)
+
+
+def test_many_newest_records_are_kept_for_a_while_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_topic_reader, "JOIN_S", 0.0)
+    monkeypatch.setattr(shared_topic_reader, "MAX_NEWEST_BYTES", -1)
     with running_ledgers() as (_, ledgers):
         first, second = ledgers.open("c"), ledgers.open("c")
         first.load()

@@ -11,6 +11,7 @@ import pytest
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.engine.noop_conductor import job_without_partitions
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
+from sparkmirror.engine.supervisor.driver_stdin_commands import DriverAction
 from sparkmirror.engine.supervisor.driver_supervisor import DriverSupervisor
 from sparkmirror.worker.spark import spark_applications
 from sparkmirror.worker.spark.spark_applications import SparkApplications
@@ -161,6 +162,44 @@ def test_an_application_that_is_started_early_ends_if_no_connector_comes(
     monkeypatch.setattr(spark_applications, "EARLY_START_S", 0.0)
     applications.start_early()
     wait_until(lambda: starts_another(applications, specs), "the application to end")
+
+
+def prepared_job(connector: str) -> CopyJob:
+    return replace(job_of(connector), tasks={})
+
+
+def test_tasks_start_in_the_job_that_was_prepared_for_them(
+    applications: SparkApplications, specs: list[DriverSpec]
+) -> None:
+    applications.prepare_job(prepared_job("one"))
+    assert not specs, "nothing is started only to prepare"
+    applications.keep_ready("g", 1)
+    wait_until(applications.is_ready, "the application to be ready")
+    for _ in range(2):
+        applications.prepare_job(prepared_job("one"))
+    started = applications.start_job(job_of("one"), {})
+    wait_until(lambda: started.status.problem == DriverAction.REPLAN, "the plan")
+    assert started.status.tasks == 1
+    applications.forget_prepared(started.job.name)
+    assert not started.is_ending, "a job with tasks is not forgotten"
+
+
+def test_a_prepared_job_with_other_settings_is_replaced(applications: SparkApplications) -> None:
+    applications.keep_ready("g", 1)
+    wait_until(applications.is_ready, "the application to be ready")
+    applications.prepare_job(replace(prepared_job("one"), offsets_topic="another"))
+    started = applications.start_job(job_of("one"), {})
+    assert next(started.statuses()).problem != DriverAction.REPLAN
+
+
+def test_a_prepared_job_whose_tasks_went_elsewhere_ends(applications: SparkApplications) -> None:
+    applications.keep_ready("g", 1)
+    wait_until(applications.is_ready, "the application to be ready")
+    job = prepared_job("one")
+    applications.prepare_job(job)
+    prepared = applications._supervisors[""].job(job.name)
+    applications.forget_prepared(job.name)
+    assert prepared.wait(50)
 
 
 def starts_another(applications: SparkApplications, specs: list[DriverSpec]) -> bool:

@@ -89,11 +89,14 @@ class TransactionalIdFencing:
         self._conductor_ids: dict[int, ProducerIdAndEpoch] = {}
         self._task_ids: dict[int, _TaskTransactionalId] = {}
 
-    def fence_all(self) -> None:
-        """Fence every conductor and task of an earlier driver, see `fenceable_tasks`."""
+    def fence_all(self, job: CopyJob) -> None:
+        """Fence every conductor and task of an earlier driver, see `fenceable_tasks`.
+
+        `job` is the present plan of the job.
+        """
         self._version = transaction_version(self._router)
         self._init_producer(self._prefix + CONDUCTOR)
-        self.fence_tasks(self._known_tasks())
+        self.fence_tasks(fenceable_tasks(self._known_tasks(job), job))
 
     def fence_tasks(self, tasks: Iterable[int]) -> None:
         """Fence the conductor and the producer of each task. The ledger must be read after it."""
@@ -227,18 +230,15 @@ class TransactionalIdFencing:
         )
         return replace(producer, identity=identity)
 
-    def _known_tasks(self) -> set[int]:
-        """Every task that the connector has or had, as far as the job and the brokers know.
-
-        Leaves out the tasks that other workers run.
-        """
-        tasks = set(range(max(self._job.task_count, self._job.previous_task_count)))
+    def _known_tasks(self, job: CopyJob) -> set[int]:
+        """Every task that the connector has or had, as far as the job and the brokers know."""
+        tasks = set(range(max(job.task_count, job.previous_task_count)))
         try:
             listed = list_transactional_ids(self._router)
         except UnsupportedByBroker as error:
             log.warning(
                 "Connector %s: cannot list transactional ids (%s); fencing tasks %s only",
-                self._job.connector,
+                job.connector,
                 error,
                 sorted(tasks),
             )
@@ -248,8 +248,7 @@ class TransactionalIdFencing:
             for name in listed
             if name.startswith(self._prefix)
         }
-        tasks |= {int(number) for number in numbers if number.isdecimal()}
-        return fenceable_tasks(tasks, self._job)
+        return tasks | {int(number) for number in numbers if number.isdecimal()}
 
     def _init_producer(
         self, transactional_id: str, present: ProducerIdAndEpoch | None = None
