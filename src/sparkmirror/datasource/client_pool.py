@@ -22,8 +22,8 @@ from sparkmirror.wire.batch.compression import CompressionType
 from sparkmirror.wire.net.routing import Router
 
 IDLE_S = 180.0
-"""How long a client waits for the next task: less than brokers and load balancers keep a connection
-that nobody uses."""
+"""How long a client waits for the next task: less than brokers and load balancers keep an idle
+connection."""
 
 
 class Closeable(Protocol):
@@ -50,7 +50,7 @@ class ClientPool(Generic[C]):
     def lend(self, identity: Hashable, make: Callable[[], C]) -> Iterator[C]:
         """Lend a client with these options, a new one if there is none.
 
-        A client whose task fails is closed: nobody knows what it has sent.
+        A client whose task fails is closed: what it has sent is not known.
         """
         client = self._take(identity) or make()
         try:

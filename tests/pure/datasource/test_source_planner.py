@@ -279,7 +279,7 @@ def test_a_partition_that_is_known_again_is_read_on_and_not_from_its_first_recor
     end = planner.latest_offsets(start, None)
     assert end == start
     assert planner.latest_offsets(end, None) == end
-    assert logs.expected[-1] == {ZERO}, "nobody waits for a partition that is reported as gone"
+    assert logs.expected[-1] == {ZERO}, "a partition that is reported as gone is not waited for"
     assert caplog.text.count("t-1 does not exist any more") == 1
     logs.bounds[ONE] = (0, 8)
     back = planner.latest_offsets(end, None)

@@ -20,7 +20,15 @@ HIDDEN_TYPES = re.compile(
 )
 """Types whose own repr has no secret."""
 WITHOUT_SECRETS = {
-    *("remote_topics", "policy_topics", "configs", "partition", "offset", "disabled_by"),
+    *(
+        "remote_topics",
+        "policy_topics",
+        "topic_ids",
+        "configs",
+        "partition",
+        "offset",
+        "disabled_by",
+    ),
     "target_limits",
     *("extra_configs", "path_parameters", "executor_variables", "extensions", "certificate"),
     *("private_key_file", "refresh_token_file", "is_delegation_token", "_tokens", "token_url"),
