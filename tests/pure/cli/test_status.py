@@ -16,7 +16,7 @@ from sparkmirror.cli.worker_rest_client import WorkerRestClient
 from sparkmirror.connect.connectors.checkpoint.group_report import GroupPartitionReport
 from sparkmirror.connect.herder.herder import WorkerStatus
 from sparkmirror.connect.herder.multi_flow_herder import MultiFlowHerder, flow_connector_name
-from sparkmirror.copy.failure_counts import FailureCounts
+from sparkmirror.copy.control.failure_counts import FailureCounts
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.snapshot import CopyEvent, CopySnapshot, PartitionView
 from sparkmirror.engine.noop_conductor import job_without_partitions

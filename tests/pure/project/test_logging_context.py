@@ -78,7 +78,7 @@ THREADS_OF_ALL_CONNECTORS = {
     "engine/driver/control/control_server.py": "serves the tasks of all connectors",
     "engine/driver/driver.py": "closes Spark",
     "engine/driver/driver_main.py": "reads commands for all connectors",
-    "engine/driver/shared_topic_reader.py": "reads the offsets of all connectors",
+    "engine/driver/topic_readers/shared_topic_reader.py": "reads the offsets of all connectors",
     "engine/driver/spark_application.py": "runs Spark",
 }
 """Modules of a driver whose threads log about no connector, or name it in the line."""

@@ -24,6 +24,8 @@ METAPHORS = {
 """Words that named modules and classes here once and say nothing to a Kafka engineer."""
 LITERAL_NAMES = {"post", "letter", "_LETTER_ESCAPES"}
 """Names that mean the word itself: to post an event, a letter of a pattern."""
+DEAD_LETTER = re.compile("dead_?letter", re.IGNORECASE)
+"""Connect's own word."""
 VAGUE_NAMES = {
     "utils",
     "util",
@@ -85,7 +87,7 @@ def defined_names(path: Path) -> set[str]:
 
 
 def is_metaphor(name: str) -> bool:
-    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)
+    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+", DEAD_LETTER.sub("", name))
     return name not in LITERAL_NAMES and bool({word.lower() for word in words} & METAPHORS)
 
 

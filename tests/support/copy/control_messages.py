@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sparkmirror.copy.control.failure_counts import FailureCounts
 from sparkmirror.copy.control.messages import (
     AbortTask,
     ControlMessage,
@@ -23,7 +24,6 @@ from sparkmirror.copy.control.messages import (
     TaskEnded,
     Welcome,
 )
-from sparkmirror.copy.failure_counts import FailureCounts
 from sparkmirror.copy.record_ages import AgeSummary, RecordAges
 from sparkmirror.copy.settings import CopySettings, target_limits_to_json
 from sparkmirror.wire.batch.target_limits import TargetLimits

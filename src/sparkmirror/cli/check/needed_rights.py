@@ -195,7 +195,7 @@ def source_needs(config: Mapping[str, str], worker: WorkerClientConfig) -> list[
             ClientType.ADMIN,
             rights=(
                 *((NeededRight(CLUSTER, ALTER, "creates ACLs"),) if acls else ()),
-                *_letter_rights(letters, CREATE, DESCRIBE),
+                *_dead_letter_rights(letters, CREATE, DESCRIBE),
             ),
             selected=selected(
                 *(CREATE, DESCRIBE, DESCRIBE_CONFIGS, ALTER, *((ALTER_CONFIGS,) if syncs else ())),
@@ -217,7 +217,7 @@ def source_needs(config: Mapping[str, str], worker: WorkerClientConfig) -> list[
         worker,
         rights=(
             *(NeededRight(fence, op, "fences older tasks") for op in (WRITE, DESCRIBE)),
-            *_letter_rights(letters, WRITE, DESCRIBE),
+            *_dead_letter_rights(letters, WRITE, DESCRIBE),
         ),
     )
     purpose = "writes records, and reads the last ones after a failure"
@@ -230,7 +230,7 @@ def source_needs(config: Mapping[str, str], worker: WorkerClientConfig) -> list[
     return needs
 
 
-def _letter_rights(
+def _dead_letter_rights(
     topic: DeadLetterTopic | None, *operations: AclOperation
 ) -> tuple[NeededRight, ...]:
     return topic_rights(topic.name, operations, "writes dead letters") if topic else ()

@@ -12,12 +12,12 @@ from sparkmirror.connect.distributed.worker_group_member import WorkerGroupMembe
 from sparkmirror.connect.herder.herder import RawConfig, ServerInfo
 from sparkmirror.connect.herder.log_levels import LogLevels
 from sparkmirror.connect.runtime.connector_registry import ConnectorRegistry
+from sparkmirror.connect.runtime.fencing.zombie_fencing import ProducerFencer
 from sparkmirror.connect.runtime.run_context import (
     TasksEndedListener,
     WorkerValuesReader,
     ignore_ended_tasks,
 )
-from sparkmirror.connect.runtime.zombie_fencing import ProducerFencer
 from sparkmirror.mirror.connect_topics.connect_configs import ConfigProperties
 
 

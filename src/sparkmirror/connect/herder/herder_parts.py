@@ -36,6 +36,8 @@ from sparkmirror.connect.herder.requests.restart_requests import RestartRequests
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
 from sparkmirror.connect.internal_requests.session_keys import SessionKeys
 from sparkmirror.connect.runtime.config_transformer import ConfigTransformer
+from sparkmirror.connect.runtime.fencing.zombie_fencing import ZombieFencing
+from sparkmirror.connect.runtime.fencing.zombie_fencing_request import ZombieFencingRequest
 from sparkmirror.connect.runtime.run_context import RunContext
 from sparkmirror.connect.runtime.status.startup_counts import StartupCounts
 from sparkmirror.connect.runtime.status.status_writer import StatusWriter
@@ -43,8 +45,6 @@ from sparkmirror.connect.runtime.threads.herder_thread import CallWatch, HerderT
 from sparkmirror.connect.runtime.threads.tick_stage import TickThreadStage
 from sparkmirror.connect.runtime.worker_connectors import WorkerConnectors
 from sparkmirror.connect.runtime.worker_generation import WorkerGeneration
-from sparkmirror.connect.runtime.zombie_fencing import ZombieFencing
-from sparkmirror.connect.runtime.zombie_fencing_request import ZombieFencingRequest
 from sparkmirror.errors import (
     NotFound,
     RequestError,

@@ -8,6 +8,7 @@ from dataclasses import astuple, fields
 from types import UnionType
 from typing import Any, ClassVar, get_args, get_origin, get_type_hints
 
+from sparkmirror.copy.control.failure_counts import FailureCounts
 from sparkmirror.copy.control.messages import (
     ControlMessage,
     GrantLeases,
@@ -16,7 +17,6 @@ from sparkmirror.copy.control.messages import (
     LeaseProgress,
     ProgressReport,
 )
-from sparkmirror.copy.failure_counts import FailureCounts
 from sparkmirror.copy.lease import Lease
 from sparkmirror.copy.record_ages import RecordAges
 from sparkmirror.copy.transactional_producer_config import TransactionalProducer

@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from sparkmirror.copy.failure_counts import FailureCounts
+from sparkmirror.copy.control.failure_counts import FailureCounts
 from sparkmirror.copy.lease import Lease
 from sparkmirror.copy.record_ages import RecordAges
 from sparkmirror.copy.transactional_producer_config import TransactionalProducer

@@ -13,8 +13,8 @@ import enum
 from dataclasses import dataclass, field, replace
 
 from sparkmirror.backoff import Backoff
+from sparkmirror.copy.control.failure_counts import FailureCounts
 from sparkmirror.copy.control.messages import Hello, LeaseProgress
-from sparkmirror.copy.failure_counts import FailureCounts
 from sparkmirror.copy.lease import NO_TASK, Lease
 from sparkmirror.copy.receipt import Receipt
 from sparkmirror.copy.record_ages import ReportedAges

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sparkmirror.backoff import Backoff
+from sparkmirror.copy.control.failure_counts import FailureCounts
 from sparkmirror.copy.control.messages import NO_CODEC, LeaseEndReason, LeaseProgress
-from sparkmirror.copy.failure_counts import FailureCounts
 from sparkmirror.copy.record_ages import AgeCounter, RecordAges
 from sparkmirror.copy.task.batch_converter import BatchConverter
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue

@@ -16,7 +16,7 @@ from sparkmirror.copy.client_config_resolver import resolve_client
 from sparkmirror.copy.driver.run_map_store import RunSegments
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.ledger import LedgerChange, LedgerEntry, decode_entry, encode_entry
-from sparkmirror.engine.driver.topic_reader_registry import PROCESS_READERS
+from sparkmirror.engine.driver.topic_readers.topic_reader_registry import PROCESS_READERS
 from sparkmirror.errors import ClusterError, RecordError
 from sparkmirror.mirror.connect_topics.connect_offsets import (
     StoredOffset,

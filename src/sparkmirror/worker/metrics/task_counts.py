@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection
 
-from sparkmirror.copy.failure_counts import FailureCounts
+from sparkmirror.copy.control.failure_counts import FailureCounts
 from sparkmirror.copy.lease import NO_TASK
 from sparkmirror.copy.snapshot import PartitionView
 from sparkmirror.metrics.sampled_stat import MetricConfig, SampledStat

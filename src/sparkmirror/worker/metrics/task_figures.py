@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sparkmirror.connect.connector_task_id import ConnectorTaskId
 from sparkmirror.connect.connectors.shared.source_task_stats import SourceTaskSummary
-from sparkmirror.copy.failure_counts import FailureCounts
+from sparkmirror.copy.control.failure_counts import FailureCounts
 from sparkmirror.metrics import sparkmirror_metrics, task_metrics
 from sparkmirror.metrics.definition import Figure
 from sparkmirror.metrics.jmx_quoting import jmx_sanitize

@@ -9,7 +9,7 @@ from sparkmirror.connect.distributed.assignment import Assignment, MemberShare
 from sparkmirror.connect.distributed.leader_requests import NoLeaderRequests
 from sparkmirror.connect.distributed.sole_member import SoleMember
 from sparkmirror.connect.distributed.worker_group import WorkerGroup
-from sparkmirror.connect.runtime.zombie_fencing_request import ZombieFencingRequest
+from sparkmirror.connect.runtime.fencing.zombie_fencing_request import ZombieFencingRequest
 from sparkmirror.errors import ConnectRestError, NotLeader, NotOwner, RebalanceNeeded, RequestFailed
 
 OWN = ConnectorTaskId(connector="c", task=0)

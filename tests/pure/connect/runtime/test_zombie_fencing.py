@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from sparkmirror.connect.runtime.zombie_fencing import ZombieFencing
+from sparkmirror.connect.runtime.fencing.zombie_fencing import ZombieFencing
 from sparkmirror.errors import ClusterTimeout
 from tests.support.connect.in_memory_stores import MemoryLog, memory_config_store
 

@@ -82,7 +82,7 @@ class RecordingConductor(Conductor):
         self._tick(time.monotonic())
 
 
-def test_a_shared_conductor_without_tasks_fences_nobody_until_it_gets_one() -> None:
+def test_a_shared_conductor_without_tasks_fences_no_other_until_it_gets_one() -> None:
     job = replace(copy_job((TopicPartition("t", 0),)), is_shared=True)
     conductor = RecordingConductor(replace(job, tasks={}))
     conductor.renew_membership(float("inf"), is_alone=False)

@@ -13,10 +13,13 @@ import pytest
 
 from sparkmirror.copy.lease import LeaseIdentity
 from sparkmirror.copy.ledger import LedgerChange, LedgerEntry, LedgerExtension, encode_entry
-from sparkmirror.engine.driver import shared_topic_reader
 from sparkmirror.engine.driver.offsets_topic_stores import OffsetsTopicLedger, collapse_unread
-from sparkmirror.engine.driver.shared_topic_reader import SharedTopicReader, TopicSubscription
-from sparkmirror.engine.driver.topic_reader_registry import TopicReaderRegistry
+from sparkmirror.engine.driver.topic_readers import shared_topic_reader
+from sparkmirror.engine.driver.topic_readers.shared_topic_reader import (
+    SharedTopicReader,
+    TopicSubscription,
+)
+from sparkmirror.engine.driver.topic_readers.topic_reader_registry import TopicReaderRegistry
 from sparkmirror.errors import CallCancelled, ClusterUnavailable
 from sparkmirror.mirror.connect_topics.connect_offsets import StoredOffset, source_partition
 from sparkmirror.mirror.offsets.records import RecordBytes

@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from sparkmirror.copy.failure_counts import FailureCounts
+from sparkmirror.copy.control.failure_counts import FailureCounts
 from sparkmirror.copy.offset_commits import OffsetCommits
 from sparkmirror.copy.record_ages import AgeSummary, RecordAges
 from sparkmirror.copy.snapshot import CopyEvent, CopySnapshot, PartitionView

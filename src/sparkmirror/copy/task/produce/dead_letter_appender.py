@@ -4,7 +4,7 @@ The letters of a source partition go to one partition of the topic, in order: to
 number, if the topic has so many, else to that number modulo their count.
 
 A letter that got no answer is sent again under the same sequence, so that the target recognises it.
-After an error of the whole call nobody knows which letters the target has. The next call uses
+After an error of the whole call it is unknown which letters the target has. The next call uses
 another producer id, because a sequence must not stand for two letters; so letters may come twice,
 and none is lost. A target without producer ids gets each letter as a batch of its own.
 """
@@ -31,7 +31,7 @@ MAX_BATCH_BYTES = 500_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AddressedLetter:
+class AddressedDeadLetter:
     """A letter, and the number of its source partition."""
 
     source_partition: int
@@ -55,7 +55,7 @@ class DeadLetterAppender:
         """Why the running call is tried again; empty if it is not. Any thread may read it."""
         router.on_retry = self._on_retry
 
-    def append(self, letters: Sequence[AddressedLetter], *, is_idempotent: bool) -> None:
+    def append(self, letters: Sequence[AddressedDeadLetter], *, is_idempotent: bool) -> None:
         """Append letters. Returns when the target has all of them. Raises ClusterError."""
         try:
             batches = self._batches(letters, is_idempotent=is_idempotent)
@@ -83,10 +83,10 @@ class DeadLetterAppender:
         self.retry_error = str(error)
 
     def _batches(
-        self, letters: Sequence[AddressedLetter], *, is_idempotent: bool
+        self, letters: Sequence[AddressedDeadLetter], *, is_idempotent: bool
     ) -> dict[TopicPartition, list[list[Record]]]:
         count = self._partition_count = self._partition_count or self._find_partition_count()
-        by_partition: dict[TopicPartition, list[AddressedLetter]] = defaultdict(list)
+        by_partition: dict[TopicPartition, list[AddressedDeadLetter]] = defaultdict(list)
         for letter in letters:
             number = letter.source_partition % count
             by_partition[TopicPartition(self._topic, number)].append(letter)
@@ -103,7 +103,7 @@ class DeadLetterAppender:
         raise TopicMissing(self._router.cluster, f"the topic {self._topic} does not exist")
 
 
-def split(letters: Sequence[AddressedLetter], max_bytes: int) -> Iterator[list[Record]]:
+def split(letters: Sequence[AddressedDeadLetter], max_bytes: int) -> Iterator[list[Record]]:
     """Yield the letters as batches of at most so many bytes, or of one letter."""
     batch: list[Record] = []
     size = 0

@@ -26,11 +26,11 @@ from itertools import islice
 from typing import Protocol
 
 from sparkmirror.backoff import Backoff
+from sparkmirror.copy.control.failure_counts import FailureCounts
 from sparkmirror.copy.control.messages import LeaseEndReason
-from sparkmirror.copy.failure_counts import FailureCounts
 from sparkmirror.copy.task.leased_partition import LeasedPartition
 from sparkmirror.copy.task.produce.dead_letter import DeadLetter
-from sparkmirror.copy.task.produce.dead_letter_appender import AddressedLetter
+from sparkmirror.copy.task.produce.dead_letter_appender import AddressedDeadLetter
 from sparkmirror.copy.task.produce.transaction_manager import BackgroundExecutor
 from sparkmirror.errors import MirrorError, NotAuthorized, TopicMissing
 from sparkmirror.model import TopicPartition
@@ -43,7 +43,7 @@ MAX_WRITE_LETTERS = 10_000
 Write = Sequence[tuple[LeasedPartition, Sequence[DeadLetter]]]
 
 
-class LetterAppender(Protocol):
+class DeadLetterAppenderApi(Protocol):
     """Appends letters (`dead_letter_appender`)."""
 
     @property
@@ -51,7 +51,7 @@ class LetterAppender(Protocol):
         """Why the running call is tried again; empty if it is not."""
         ...
 
-    def append(self, letters: Sequence[AddressedLetter], *, is_idempotent: bool) -> None:
+    def append(self, letters: Sequence[AddressedDeadLetter], *, is_idempotent: bool) -> None:
         """Append letters. Blocks."""
         ...
 
@@ -66,7 +66,7 @@ class DeadLetterWriter:
     def __init__(
         self,
         loop: BackgroundExecutor,
-        appender: LetterAppender,
+        appender: DeadLetterAppenderApi,
         topic: str,
         on_acknowledged: Callable[[LeasedPartition], None],
         clock: Callable[[], float] = time.monotonic,
@@ -116,7 +116,7 @@ class DeadLetterWriter:
             return
         write = self._next_write()
         addressed = [
-            AddressedLetter(partition.source.partition, letter.record, letter.size)
+            AddressedDeadLetter(partition.source.partition, letter.record, letter.size)
             for partition, letters in write
             for letter in letters
         ]

@@ -67,9 +67,9 @@ class PartitionFailures:
         for record, failed in zip(records, errors, strict=True):
             self._unsettled.append((record, failed))
             if self.reporting.topic:
-                queue.add_dead_letter(DeadLetter(self._letter(record, failed)))
+                queue.add_dead_letter(DeadLetter(self._dead_letter(record, failed)))
 
-    def needs_letter(self, queue: PartitionQueue) -> bool:
+    def needs_dead_letter(self, queue: PartitionQueue) -> bool:
         """Whether the next failed record is the first one whose letter the queue waits for."""
         return self.reporting.topic is not None and not queue.dead_letters
 
@@ -88,7 +88,7 @@ class PartitionFailures:
             return 0
         return self.reporting.log.report(self.origin, passed)
 
-    def _letter(self, record: Record, failed: FailedRecord) -> Record:
+    def _dead_letter(self, record: Record, failed: FailedRecord) -> Record:
         assert self.reporting.topic
         if not self.reporting.topic.has_context_headers:
             return record

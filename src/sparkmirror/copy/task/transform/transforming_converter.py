@@ -151,7 +151,7 @@ class TransformingConverter(BatchConverter):
         self.lanes[LaneReason.TRANSFORMED if outcomes.kept else LaneReason.FILTERED] += 1
         codec, kept = self.limits.codec_for(header.codec_id), outcomes.kept
         uncopyable = None
-        if self.failures and self.failures.needs_letter(queue) and outcomes.skipped:
+        if self.failures and self.failures.needs_dead_letter(queue) and outcomes.skipped:
             # What lies before the first letter does not wait for it.
             first = bisect_left(kept, outcomes.skipped[0], key=attrgetter("source_offset"))
             uncopyable = self._collected.add(queue, kept[:first], codec)

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from sparkmirror.copy.control.failure_counts import FailureCounts
 from sparkmirror.copy.control.messages import LeaseEndReason
-from sparkmirror.copy.failure_counts import FailureCounts
 from sparkmirror.copy.task.leased_partition import LeasedPartition
 from sparkmirror.copy.task.produce.dead_letter import DeadLetter
-from sparkmirror.copy.task.produce.dead_letter_appender import AddressedLetter, split
+from sparkmirror.copy.task.produce.dead_letter_appender import AddressedDeadLetter, split
 from sparkmirror.copy.task.produce.dead_letter_writer import DeadLetterWriter
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
 from sparkmirror.errors import (
@@ -51,7 +51,7 @@ class FakeTarget:
         self._open.append((on_result, on_error))
         work()
 
-    def append(self, letters: Sequence[AddressedLetter], *, is_idempotent: bool) -> None:
+    def append(self, letters: Sequence[AddressedDeadLetter], *, is_idempotent: bool) -> None:
         self.is_idempotent = is_idempotent
         self.writes.append([letter.record.offset for letter in letters])
 
@@ -303,6 +303,6 @@ def test_a_full_queue_with_letters_is_not_looked_at_every_few_milliseconds(
 
 def test_batches_hold_as_many_letters_as_fit_and_at_least_one() -> None:
     records = [Record(n, 1, None, b"v") for n in range(5)]
-    letters = [AddressedLetter(0, one, 10) for one in records]
+    letters = [AddressedDeadLetter(0, one, 10) for one in records]
     assert list(split(letters, 25)) == [records[:2], records[2:4], records[4:]]
     assert list(split(letters, 0)) == [[one] for one in records]

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Hashable
 from functools import partial
 
-from sparkmirror.engine.driver.shared_topic_reader import (
+from sparkmirror.engine.driver.topic_readers.shared_topic_reader import (
     Collapse,
     KeyFilter,
     SharedTopicReader,

@@ -1,0 +1,1 @@
+"""Fencing of tasks of earlier generations, as Connect does it."""

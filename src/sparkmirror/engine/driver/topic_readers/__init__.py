@@ -1,0 +1,1 @@
+"""Conductors of one driver read the offsets topic together."""
