@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from sparkmirror.config.definition.connector_config_validation import WorkerCapabilities
 from sparkmirror.config.tables.distributed import DISTRIBUTED
+from sparkmirror.connect.connectors.source.dead_letter_topics import (
+    transformation_faults,
+)
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
 from sparkmirror.store import kafka_based_log
-from sparkmirror.transforms.configuration.unsupported_transformations import (
-    unsupported_transformations,
-)
 
 PROMISED_S = 10
 """Within which time a change that cannot be stored is answered."""
@@ -31,7 +31,7 @@ def settings(**more: str) -> WorkerSettings:
 
 def test_defaults_are_connects() -> None:
     usual = settings()
-    capabilities = WorkerCapabilities(transformation_faults=unsupported_transformations)
+    capabilities = WorkerCapabilities(transformation_faults=transformation_faults)
     assert usual == WorkerSettings(
         worker_id="host:8083", group_id="connect-cluster", capabilities=capabilities
     )
