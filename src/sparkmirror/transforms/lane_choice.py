@@ -4,6 +4,7 @@ unchanged   no transformation: batches are copied as they are
 renamed     routes by the name of the topic: the remote topic has another name, as by a policy
 headers     topic and headers are enough: keys and values stay closed
 records     a stage needs keys, values, times or partitions: every record is opened
+rows        a query of Spark: every record is opened, and what the query reads goes through Spark
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from sparkmirror.errors import ConfigError, TransformError
 from sparkmirror.transforms.configuration.transformation_stages import transformation_chain
 from sparkmirror.transforms.data.java_environment import JavaEnvironment
 from sparkmirror.transforms.record_parts import stage_parts
+from sparkmirror.transforms.spark_query import spark_query
 from sparkmirror.transforms.static_route import record_routers
 from sparkmirror.transforms.transformation import RecordPart
 from sparkmirror.transforms.transformation_chain import TransformationChain, TransformationStage
@@ -39,6 +41,7 @@ class TransformLane(StrEnum):
     RENAMED = "renamed"
     HEADERS = "headers"
     RECORDS = "records"
+    ROWS = "rows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,12 @@ def connector_lane(props: Props) -> LaneChoice | None:
         chain = transformation_chain(props, _ANY_TIME)
     except (ConfigError, TransformError):
         return None
-    return None if record_routers(chain) else lane_choice(chain)
+    if record_routers(chain):
+        return None
+    query = spark_query(props)
+    if query is not None:
+        return LaneChoice(TransformLane.ROWS, f"Spark evaluates {query.key}")
+    return lane_choice(chain)
 
 
 def lane_choice(chain: TransformationChain) -> LaneChoice:

@@ -212,6 +212,8 @@ def test_configuration_keys_of_our_own() -> None:
         "sparkmirror.transform.key.format",
         "sparkmirror.transform.value.format",
         "sparkmirror.transform.header.format",
+        "sparkmirror.transform.sql",
+        "sparkmirror.transform",
         "sparkmirror.errors.deadletterqueue.topic.name",
     }
     assert {key.name for key in PROCESS_ADDITIONS} >= {

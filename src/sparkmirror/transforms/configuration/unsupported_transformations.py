@@ -10,6 +10,7 @@ from sparkmirror.config.tables.transform_additions import DEADLETTERQUEUE_TOPIC
 from sparkmirror.errors import ConfigError, ConfigFault, TransformError
 from sparkmirror.transforms.configuration.transformation_stages import transformation_chain
 from sparkmirror.transforms.data.java_environment import JavaEnvironment
+from sparkmirror.transforms.spark_query import spark_query_faults
 from sparkmirror.transforms.static_route import record_routers
 
 _ANY_TIME: Final = JavaEnvironment(now_ms=0)
@@ -21,7 +22,7 @@ def unsupported_transformations(props: Props) -> Sequence[ConfigFault]:
 
     What Java reports only when a task starts is left to the start.
     """
-    faults = list(_deadletterqueue_faults(props))
+    faults = [*_deadletterqueue_faults(props), *spark_query_faults(props)]
     try:
         chain = transformation_chain(props, _ANY_TIME)
     except (ConfigError, TransformError):

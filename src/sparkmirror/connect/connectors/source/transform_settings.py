@@ -21,6 +21,7 @@ from sparkmirror.transforms.configuration.unsupported_transformations import (
 )
 from sparkmirror.transforms.converters.formats import format_key
 from sparkmirror.transforms.data.java_environment import JavaEnvironment
+from sparkmirror.transforms.spark_query import spark_query, spark_query_settings
 from sparkmirror.transforms.static_route import without_routing
 
 _TRANSFORMS: Final = "transforms"
@@ -44,11 +45,14 @@ def transform_settings(config: Mapping[str, str]) -> Mapping[str, str]:
     Raises ConfigError for faults that Java's validation reports, and TransformError for those that
     it reports when a task starts.
     """
-    if not config.get(_TRANSFORMS, "").strip():
+    has_query = spark_query(config) is not None
+    if not has_query and not config.get(_TRANSFORMS, "").strip():
         return {}
     faults = unsupported_transformations(config)
     if faults:
         raise ConfigError(faults)
+    if has_query:
+        return spark_query_settings(config)
     environment = JavaEnvironment(now_ms=time.time_ns() // 1_000_000)
     record_transformer(config, environment)
     if not without_routing(transformation_chain(config, environment)).stages:
