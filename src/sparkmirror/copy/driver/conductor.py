@@ -65,7 +65,11 @@ from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartiti
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.ledger import Ledger
 from sparkmirror.copy.snapshot import CopySnapshot
-from sparkmirror.copy.task.transform.converter_factory import ConverterFactory
+from sparkmirror.copy.task.transform.converter_factory import (
+    ConverterFactory,
+    NewEvaluator,
+    no_evaluator,
+)
 from sparkmirror.errors import MirrorError
 from sparkmirror.logging_context import ContextThread
 from sparkmirror.mirror.offsets.run_map import OffsetRun
@@ -89,8 +93,18 @@ PROBE_INTERVAL_S = 1.0
 class Conductor:
     """Grants leases and keeps the ledger. Use: `start()`, feed events, `drain()`, `stop()`."""
 
-    def __init__(self, job: CopyJob, ledger: Ledger, runs: RunMapStore | None = None) -> None:
-        """Without a store for run maps, they are lost when the driver ends."""
+    def __init__(
+        self,
+        job: CopyJob,
+        ledger: Ledger,
+        runs: RunMapStore | None = None,
+        new_evaluator: NewEvaluator = no_evaluator,
+    ) -> None:
+        """Without a store for run maps, they are lost when the driver ends.
+
+        Blocks until Spark has checked the query of the job, if it has one.
+        """
+        converters = ConverterFactory.for_reconcile(job.settings, new_evaluator)
         self._membership = GroupMembership(is_required=job.is_shared)
         self._progress = OffsetTranslationPublisher.for_job(job, runs, self._membership.is_valid)
         self._lock = threading.Lock()
@@ -137,7 +151,7 @@ class Conductor:
                 fences=fences,
                 publish=self._events.publish,
                 lease_timeout_s=job.settings.lease_timeout_s,
-                converters=ConverterFactory.for_reconcile(job.settings),
+                converters=converters,
                 policy_topics=lambda: self.job.policy_topics,
             ),
             transactional_takeover=self._transactional_takeover,

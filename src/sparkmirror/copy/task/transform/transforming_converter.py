@@ -16,21 +16,29 @@ had sent (`copy.driver.fencing.reconcile`).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from sparkmirror.copy.task.batch_converter import BatchConverter, UncopyableRecord
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
-from sparkmirror.copy.task.transform.batch_transform import BatchTransform, RecordOutcomes
+from sparkmirror.copy.task.transform.batch_transform import RecordOutcomes
 from sparkmirror.copy.task.transform.header_transform import HeaderTransform, count_from
 from sparkmirror.copy.task.transform.transformed_batches import TransformedBatches
 from sparkmirror.wire.batch.checksum import verify_crc
 from sparkmirror.wire.batch.forward_or_reopen import Lane, LaneReason
 from sparkmirror.wire.batch.header import BatchHeader
 from sparkmirror.wire.batch.merge import is_mergeable
-from sparkmirror.wire.batch.records import decompress_records, read_records
+from sparkmirror.wire.batch.records import Record, decompress_records, read_records
 from sparkmirror.wire.net.buffer_pool import ResponseFrame
+
+
+class RecordsTransform(Protocol):
+    """What the records of one partition pass."""
+
+    def apply(self, records: Iterable[Record]) -> RecordOutcomes:
+        """Return the outcomes, up to the first record that is refused."""
+        ...
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,7 +46,7 @@ class TransformingConverter(BatchConverter):
     """Converts what is fetched of one queue, with a chain."""
 
     is_timed: ClassVar[bool] = True
-    transform: BatchTransform
+    transform: RecordsTransform
     headers: HeaderTransform | None = None
     """The same chain, if topic and headers are enough for it."""
     monotonic: Callable[[], float] = time.monotonic
@@ -75,7 +83,7 @@ class TransformingConverter(BatchConverter):
     def _convert_upgraded(
         self, queue: PartitionQueue, frame: ResponseFrame, header: BatchHeader, batch: memoryview
     ) -> UncopyableRecord | None:
-        if header.next_offset <= self._collected.position(queue):
+        if header.next_offset <= self._position(queue):
             return None
         return self._transform(queue, header, batch)
 
