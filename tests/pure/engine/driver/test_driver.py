@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.copy.job import CopyJob
+from sparkmirror.copy.task.transform.converter_factory import NewEvaluator
 from sparkmirror.engine.driver import driver, spark_application
 from sparkmirror.engine.driver.driver import EXIT_FAILED, Driver, status_pause_s
 from sparkmirror.engine.driver.spark_application import SparkApplication
@@ -114,7 +115,8 @@ class DriverHarness:
         self.driver.submit(DriverCommand(action=DriverAction.STOP))
         self.wait()
 
-    def _create_conductor(self, job: CopyJob) -> RecordingConductor:
+    def _create_conductor(self, job: CopyJob, new_evaluator: NewEvaluator) -> RecordingConductor:
+        del new_evaluator
         self.conductors.append(RecordingConductor(job))
         return self.conductors[-1]
 
