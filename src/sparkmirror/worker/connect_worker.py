@@ -22,6 +22,7 @@ from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
 from sparkmirror.connect.internal_requests.session_keys import SessionKeys
 from sparkmirror.directories import state_directory
+from sparkmirror.engine.supervisor.query_check import QueryCheck
 from sparkmirror.rest.client.inter_worker_requests import InterWorkerRequests
 from sparkmirror.rest.server import RestServer
 from sparkmirror.rest.settings import advertised_url, rest_settings
@@ -78,7 +79,11 @@ class ConnectWorker:
         monitor = WorkerMonitor()
         flow_monitor = monitor.for_flow(metrics=MetricsSettings.from_properties(properties))
         settings = WorkerSettings.from_config(
-            config, rest.worker_id, properties, PluginModuleAllowlist.from_environment(environment)
+            config,
+            rest.worker_id,
+            properties,
+            PluginModuleAllowlist.from_environment(environment),
+            QueryCheck(environment, spark.master).faults,
         )
         self._client_id = PersistentClientId(
             state_directory(environment) / "workers", settings.group_id
