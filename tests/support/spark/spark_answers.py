@@ -1,4 +1,4 @@
-"""One Spark for many questions about queries (`engine.driver.query_main`)."""
+"""One Spark for many questions about queries (`engine.driver.queries.query_main`)."""
 
 from __future__ import annotations
 

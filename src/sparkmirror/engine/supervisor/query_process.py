@@ -16,7 +16,7 @@ import sparkmirror
 from sparkmirror.engine.supervisor.query_request import QueryAnswer, QueryRequest
 from sparkmirror.errors import DriverLost
 
-MODULE: Final = "sparkmirror.engine.driver.query_main"
+MODULE: Final = "sparkmirror.engine.driver.queries.query_main"
 TIMEOUT_S: Final = 120.0
 
 

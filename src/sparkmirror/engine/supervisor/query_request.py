@@ -19,7 +19,7 @@ from sparkmirror.wire.batch.records import Record
 class QueryRequest:
     """A query, and records to evaluate it on."""
 
-    transforms: Mapping[str, str]
+    transforms: Mapping[str, str] = field(repr=False)
     """The keys of the query (`transforms.spark_query`)."""
     topic: str = ""
     rows: tuple[tuple[int, RecordRow], ...] = field(default=(), repr=False)

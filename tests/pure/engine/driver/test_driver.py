@@ -143,7 +143,7 @@ def harness(
 ) -> Iterator[DriverHarness]:
     made = DriverHarness(f"spark://127.0.0.1:{master.getsockname()[1]}", tmp_path)
     monkeypatch.setattr(driver, "STATUS_INTERVAL_S", 0.05)
-    monkeypatch.setattr(SparkApplication, "_prepare_process", lambda _: {})
+    monkeypatch.setattr(spark_application, "prepare_process", lambda *_: {})
     monkeypatch.setattr(spark_application, "MirrorStreamingQuery", lambda _: made.query)
     made.start()
     yield made

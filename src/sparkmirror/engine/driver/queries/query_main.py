@@ -1,6 +1,6 @@
 """A short-lived Spark that checks queries, and shows what they make of some records.
 
-    python -m sparkmirror.engine.driver.query_main
+    python -m sparkmirror.engine.driver.queries.query_main
         input    one line for each QueryRequest; the process ends with its input
         output   one line for each QueryAnswer; everything else goes to standard error
 
