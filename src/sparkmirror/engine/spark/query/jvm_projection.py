@@ -9,12 +9,12 @@ a row that fails null instead, so that one failed row does not hide the others.
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Sequence
 from typing import Any, Final
 
+from sparkmirror.engine.spark.query.arrow_files import ArrowFiles
 from sparkmirror.engine.spark.query.plan_tree import JavaObject
-from sparkmirror.engine.spark.query.record_columns import ArrowArray, pa
+from sparkmirror.engine.spark.query.record_columns import ArrowArray
 
 UTC: Final = "UTC"
 MAX_ANSWER_BYTES: Final = 1 << 30
@@ -27,13 +27,12 @@ class Jvm:
 
     def __init__(self, gateway: Any) -> None:
         jvm = gateway.jvm
-        self._client = gateway._gateway_client
         spark = jvm.org.apache.spark
         catalyst = spark.sql.catalyst.expressions
         sessions = getattr(getattr(spark.sql.classic, "SparkSession$"), "MODULE$")
         self.session: JavaObject = sessions.getDefaultSession().get()
+        self.files = ArrowFiles(jvm)
         self.arrow = getattr(getattr(spark.sql.execution.arrow, "ArrowConverters$"), "MODULE$")
-        self.iterator = getattr(getattr(jvm.scala.collection, "Iterator$"), "MODULE$")
         self.catalyst = catalyst
         self._literals = getattr(getattr(catalyst, "Literal$"), "MODULE$")
         self.plans = spark.sql.catalyst.plans.logical
@@ -79,22 +78,10 @@ class Jvm:
             rows, output, count, MAX_ANSWER_BYTES, UTC, False, False
         )
         try:
-            self._acknowledge_at_once()
-            answer = batches.next()
-        finally:
-            batches.close()
-        with pa.ipc.open_stream(pa.py_buffer(answer)) as stream:
-            return stream.read_next_batch()
-
-    def _acknowledge_at_once(self) -> None:
-        """Have the system acknowledge the next answer without a delay.
-
-        The JVM writes a long answer in parts, and its system holds the last part back until the
-        part before it is acknowledged: 40 ms later, if nothing is sent meanwhile.
-        """
-        connection = self._client.get_thread_connection()
-        if connection is not None and hasattr(socket, "TCP_QUICKACK"):
-            connection.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
+            return self.files.receive(batches)
+        except Exception:
+            batches.close()  # the end of the rows would have closed it
+            raise
 
     def try_all(self, expressions: Sequence[JavaObject]) -> JavaObject:
         """A struct of all expressions; null if one of them fails."""
@@ -136,16 +123,10 @@ class JvmProjection:
         """Return an Arrow batch with as many rows as the columns have."""
         jvm = self._jvm
         rows = jvm.arrow.fromBatchIterator(
-            jvm.iterator.single(to_message(columns)), self._input, UTC, False, False, None
+            jvm.files.send(columns), self._input, UTC, False, False, None
         )
         try:
             return jvm.to_arrow(rows.map(function), output, len(columns[0]))
-        finally:
+        except Exception:
             rows.size()  # reads what is left: the end of the rows frees their memory
-
-
-def to_message(columns: Sequence[ArrowArray]) -> bytes:
-    """An Arrow batch without its schema, as Spark reads it."""
-    names = [str(index) for index in range(len(columns))]
-    message: bytes = pa.record_batch(list(columns), names=names).serialize().to_pybytes()
-    return message
+            raise

@@ -14,7 +14,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from sparkmirror.engine.spark.query import plan_tree
-from sparkmirror.engine.spark.query.jvm_projection import Jvm, to_message
+from sparkmirror.engine.spark.query.jvm_projection import Jvm
 from sparkmirror.engine.spark.query.plan_tree import JavaObject
 from sparkmirror.engine.spark.query.record_columns import ArrowArray, pa
 
@@ -38,8 +38,7 @@ class PythonEvaluation:
     def evaluate(self, columns: Sequence[ArrowArray]) -> list[ArrowArray]:
         """Return the columns of all functions. Raises what Spark raises for a row that fails."""
         jvm, count = self._jvm, len(columns[0])
-        data = jvm.iterator.single(to_message(columns))
-        frame = jvm.arrow.toDataFrame(data, self._input.json(), jvm.session)
+        frame = jvm.arrow.toDataFrame(jvm.files.send(columns), self._input.json(), jvm.session)
         rows = jvm.plans.Project(self._named(frame), frame.queryExecution().analyzed())
         evaluated = self._operator.withNewChildren(jvm.seq([rows]))
         plan = jvm.plans.Project(self._results, evaluated)
