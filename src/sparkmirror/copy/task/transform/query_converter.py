@@ -1,6 +1,6 @@
 """Converts fetched batches whose records are rows of the connector's query.
 
-One evaluation takes about a millisecond, however few rows it has. So the records of several batches
+One evaluation takes some milliseconds, however few rows it has. So the records of several batches
 of a response wait until there are enough of them, or the response ends:
 
     batches of a response    b1 b2 b3 (marker) b4 | b5 b6
