@@ -53,6 +53,7 @@ FILES_OF_CLUSTERS: Mapping[str, Sequence[str]] = {
         "tests/spark/test_java_takeover.py",
         "tests/spark/test_prometheus.py",
         "tests/spark/test_public_data_sources.py",
+        "tests/spark/test_queries.py",
         "tests/spark/test_worker.py",
     ),
     "one-broker-tutorials": (

@@ -1,4 +1,4 @@
-"""The Python modules that a worker may load plug-ins from: policies and filters, `module:Class`.
+"""The Python modules that a worker may load plug-ins from: policies, filters, functions.
 
 Configs of connectors arrive over REST, and an import runs the code of a module. So a worker loads
 plug-ins only from modules that its operator names, as Connect loads classes only from `plugin.path`
@@ -6,7 +6,7 @@ and the class path:
 
 - `sparkmirror.plugin.modules` in the worker's file or mm2.properties lists modules. An entry stands
   for the module and all modules below it.
-- A module of a `module:Class` that the file itself contains needs no entry.
+- A module of a `module:Class` or `module:function` that the file itself contains needs no entry.
 
 The commands hand the list on in the environment variable SPARKMIRROR_PLUGIN_MODULES.
 """
@@ -25,12 +25,15 @@ PLUGIN_CLASS_KEYS: Final = (
     "group.filter.class",
     "config.property.filter.class",
 )
+TRANSFORM_FUNCTION: Final = "sparkmirror.transform"
+"""The key of a function of DataFrames, `module:function`."""
+_KEYS: Final = (*PLUGIN_CLASS_KEYS, TRANSFORM_FUNCTION)
 _VARIABLE: Final = "SPARKMIRROR_PLUGIN_MODULES"
 _PYTHON_CLASS: Final = re.compile(r"\w+(?:\.\w+)*:\w+")
 
 
 def is_python_class(name: str) -> bool:
-    """Whether the name has the form `module:Class`."""
+    """Whether the name has the form `module:Class`, which is also that of a function."""
     return _PYTHON_CLASS.fullmatch(name) is not None
 
 
@@ -83,7 +86,7 @@ def with_plugin_modules(
 
 
 def _is_plugin_key(key: str) -> bool:
-    return any(key == name or key.endswith(f".{name}") for name in PLUGIN_CLASS_KEYS)
+    return any(key == name or key.endswith(f".{name}") for name in _KEYS)
 
 
 def _items(text: str) -> frozenset[str]:

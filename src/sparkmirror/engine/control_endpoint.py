@@ -24,6 +24,9 @@ class ControlEndpoint:
     port: int
     protocol: ControlProtocol
     secret: bytes = field(repr=False)
+    gateway_port: int = 0
+    """The port of py4j's gateway to Spark's JVM, for slots on this computer; 0 for others."""
+    gateway_secret: str = field(default="", repr=False)
 
     @property
     def address(self) -> tuple[str, int]:
@@ -37,6 +40,8 @@ class ControlEndpoint:
             "port": self.port,
             "protocol": self.protocol,
             "secret": self.secret.hex(),
+            "gateway_port": self.gateway_port,
+            "gateway_secret": self.gateway_secret,
         }
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -51,4 +56,6 @@ class ControlEndpoint:
             port=value["port"],
             protocol=ControlProtocol(value["protocol"]),
             secret=bytes.fromhex(value["secret"]),
+            gateway_port=value["gateway_port"],
+            gateway_secret=value["gateway_secret"],
         )

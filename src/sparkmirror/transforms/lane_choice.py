@@ -5,6 +5,7 @@ renamed     routes by the name of the topic: the remote topic has another name, 
 headers     topic and headers are enough: keys and values stay closed
 records     a stage needs keys, values, times or partitions, or sends records of one topic to
             different topics: every record is opened
+rows        a query of Spark: every record is opened, and what the query reads goes through Spark
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from sparkmirror.errors import ConfigError, TransformError
 from sparkmirror.transforms.configuration.transformation_stages import transformation_chain
 from sparkmirror.transforms.data.java_environment import JavaEnvironment
 from sparkmirror.transforms.record_parts import stage_parts
+from sparkmirror.transforms.spark_query import spark_query
 from sparkmirror.transforms.static_route import record_routers
 from sparkmirror.transforms.transformation import RecordPart
 from sparkmirror.transforms.transformation_chain import TransformationChain, TransformationStage
@@ -40,6 +42,7 @@ class TransformLane(StrEnum):
     RENAMED = "renamed"
     HEADERS = "headers"
     RECORDS = "records"
+    ROWS = "rows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,9 @@ def connector_lane(props: Props) -> LaneChoice | None:
         chain = transformation_chain(props, _ANY_TIME)
     except (ConfigError, TransformError):
         return None
+    query = spark_query(props)
+    if query is not None:
+        return LaneChoice(TransformLane.ROWS, f"Spark evaluates {query.key}")
     return lane_choice(chain)
 
 

@@ -17,11 +17,13 @@ from sparkmirror.cluster.access import ClusterAccess
 from sparkmirror.config.files.worker_file import WorkerFile
 from sparkmirror.config.plugin_module_allowlist import PluginModuleAllowlist
 from sparkmirror.connect.connectors.shared.worker_client_config import changing_client_values
+from sparkmirror.connect.connectors.source.dead_letter_topics import transformation_faults
 from sparkmirror.connect.herder.distributed_herder import DistributedHerder
 from sparkmirror.connect.herder.herder_dependencies import HerderDependencies
 from sparkmirror.connect.herder.worker_settings import WorkerSettings
 from sparkmirror.connect.internal_requests.session_keys import SessionKeys
 from sparkmirror.directories import state_directory
+from sparkmirror.engine.supervisor.query_check import QueryCheck
 from sparkmirror.rest.client.inter_worker_requests import InterWorkerRequests
 from sparkmirror.rest.server import RestServer
 from sparkmirror.rest.settings import advertised_url, rest_settings
@@ -78,7 +80,11 @@ class ConnectWorker:
         monitor = WorkerMonitor()
         flow_monitor = monitor.for_flow(metrics=MetricsSettings.from_properties(properties))
         settings = WorkerSettings.from_config(
-            config, rest.worker_id, properties, PluginModuleAllowlist.from_environment(environment)
+            config,
+            rest.worker_id,
+            properties,
+            PluginModuleAllowlist.from_environment(environment),
+            QueryCheck(environment, spark.master, other_faults=transformation_faults).faults,
         )
         self._client_id = PersistentClientId(
             state_directory(environment) / "workers", settings.group_id

@@ -14,6 +14,7 @@ from sparkmirror.config.plugin_module_allowlist import (
     PluginModuleAllowlist,
     with_plugin_modules,
 )
+from sparkmirror.errors import ConfigFault
 
 
 def test_without_a_list_no_module_is_allowed() -> None:
@@ -76,3 +77,23 @@ def test_a_connector_config_names_only_plug_ins_of_allowed_modules(connector: st
     worker = WorkerCapabilities(plugin_modules=PluginModuleAllowlist(frozenset({"acme"})))
     (error,) = validate_connector_config(config, worker).errors
     assert error.startswith("Invalid value os:system for configuration replication.policy.class: ")
+
+
+def test_a_function_of_a_module_that_is_not_allowed_is_refused_before_spark_is_asked() -> None:
+    def ask(_: object) -> list[ConfigFault]:
+        raise AssertionError
+
+    config: dict[str, str | None] = {
+        "name": "n",
+        "connector.class": SOURCE_CONNECTOR,
+        "source.cluster.alias": "a",
+        "sparkmirror.transform": "os:system",
+    }
+    worker = WorkerCapabilities(transformation_faults=ask)
+    (error,) = validate_connector_config(config, worker).errors
+    assert error.startswith("Invalid value os:system for configuration sparkmirror.transform: ")
+
+
+def test_a_function_that_the_file_names_needs_no_entry() -> None:
+    file = {"A->B.sparkmirror.transform": "rules:mask"}
+    assert PluginModuleAllowlist.from_properties(file).allows_module("rules")

@@ -214,6 +214,8 @@ def test_configuration_keys_of_our_own() -> None:
         "sparkmirror.transform.key.format",
         "sparkmirror.transform.value.format",
         "sparkmirror.transform.header.format",
+        "sparkmirror.transform.sql",
+        "sparkmirror.transform",
         "sparkmirror.errors.deadletterqueue.topic.name",
         "sparkmirror.errors.deadletterqueue.topic.replication.factor",
         "sparkmirror.errors.deadletterqueue.context.headers.enable",

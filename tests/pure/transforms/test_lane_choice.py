@@ -47,6 +47,14 @@ def props(predicate: dict[str, str], *stages: dict[str, str]) -> dict[str, str]:
             props(HEADER, {"type": "TimestampRouter"}, MASK, {**ROUTER, "predicate": "p"}),
             "records: t0 and t2 send records of one topic to different topics, in transactions",
         ),
+        (
+            {**props(HEADER, ROUTER), "sparkmirror.transform.sql": "SELECT * FROM records"},
+            "rows: Spark evaluates sparkmirror.transform.sql",
+        ),
+        (
+            {"sparkmirror.transform": "rules:mask"},
+            "rows: Spark evaluates sparkmirror.transform",
+        ),
     ],
 )
 def test_the_parts_that_stages_need_choose_the_lane(chain: dict[str, str], text: str) -> None:
@@ -58,4 +66,4 @@ def test_a_chain_that_cannot_be_run_has_no_lane() -> None:
 
 
 def test_the_names_of_lanes() -> None:
-    assert [*TransformLane] == ["unchanged", "renamed", "headers", "records"]
+    assert [*TransformLane] == ["unchanged", "renamed", "headers", "records", "rows"]

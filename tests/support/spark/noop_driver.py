@@ -39,4 +39,4 @@ class PidReportingConductor(NoopConductor):
 
 
 if __name__ == "__main__":
-    main(PidReportingConductor)
+    main(lambda job, _: PidReportingConductor(job))

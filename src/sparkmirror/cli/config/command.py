@@ -27,6 +27,7 @@ from sparkmirror.cli.config.options import (
 )
 from sparkmirror.cli.config.start_validation import split_aliases, without_log_lines
 from sparkmirror.cli.config.worker_start_checks import worker_start_checks
+from sparkmirror.config.definition.connector_config_validation import WorkerCapabilities
 from sparkmirror.config.files import properties
 from sparkmirror.config.files.mirror_maker_config import MirrorMakerConfig
 from sparkmirror.config.files.properties import Properties
@@ -44,6 +45,8 @@ from sparkmirror.config.review.findings import ValidationReport
 from sparkmirror.config.review.key_usage import compiled_config
 from sparkmirror.config.suggestions import closest_name
 from sparkmirror.config.tables.dedicated import DEDICATED
+from sparkmirror.connect.connectors.source.dead_letter_topics import transformation_faults
+from sparkmirror.engine.supervisor.query_check import QueryCheck
 from sparkmirror.errors import ConfigError, ConfigFault, PropertiesError
 from sparkmirror.model import SourceAndTarget
 
@@ -134,21 +137,22 @@ def validation_report(
             raise click.UsageError("--worker is for connector JSON only")
         parsed = properties.parse_properties(data, file=str(file))
         os.environ.update(operator_environment(parsed.mapping, os.environ))
-        checks = worker_start_checks(os.environ)
+        checks = worker_start_checks(os.environ, _query_check().faults)
         if targets:
             return validate_dedicated_file(parsed, os.environ, checks, targets)
         return validate_file(parsed, os.environ, checks)
     if targets:
         raise click.UsageError("--clusters is for an mm2.properties only")
     if worker is None:
-        return validate_connectors(
-            str(file), data, ConnectorWorker(), worker_start_checks(os.environ)
-        )
+        faults = _query_check().faults
+        plain = ConnectorWorker(capabilities=WorkerCapabilities(transformation_faults=faults))
+        return validate_connectors(str(file), data, plain, worker_start_checks(os.environ))
     worker_file = properties.load_properties(worker)
     os.environ.update(operator_environment(worker_file.mapping, os.environ))
     opened = WorkerFile.open(worker_file, os.environ)
     checks = worker_start_checks(os.environ)
-    return validate_connectors(str(file), data, ConnectorWorker.from_file(opened), checks)
+    named = ConnectorWorker.from_file(opened, _query_check().faults)
+    return validate_connectors(str(file), data, named, checks)
 
 
 def _load_dedicated(path: Path) -> MirrorMakerConfig:
@@ -223,3 +227,7 @@ def _unknown_key_error(opened: MirrorMakerConfig, key: str) -> ConfigError:
 
 def _print_json(value: object) -> None:
     click.echo(json.dumps(value, indent=2))
+
+
+def _query_check() -> QueryCheck:
+    return QueryCheck(os.environ, other_faults=transformation_faults)

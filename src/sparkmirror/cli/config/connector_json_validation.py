@@ -24,6 +24,7 @@ from sparkmirror.config.client_configs import (
 )
 from sparkmirror.config.definition.connector_config_validation import (
     CONNECTOR_CLASS,
+    TransformationFaults,
     WorkerCapabilities,
 )
 from sparkmirror.config.definition.enrichment import enrich, undeclared_keys
@@ -90,11 +91,17 @@ class ConnectorWorker:
     properties: Mapping[str, str] = field(default_factory=lambda: DEFAULT_WORKER, repr=False)
 
     @classmethod
-    def from_file(cls, file: WorkerFile) -> ConnectorWorker:
+    def from_file(
+        cls,
+        file: WorkerFile,
+        transformation_faults: TransformationFaults = transformation_faults,
+    ) -> ConnectorWorker:
         """Read a worker's file. Raises ConfigError."""
         properties = file.expand().values
         modules = PluginModuleAllowlist.from_properties(properties)
-        settings = WorkerSettings.from_config(file.config(), "", properties, modules)
+        settings = WorkerSettings.from_config(
+            file.config(), "", properties, modules, transformation_faults
+        )
         return cls(
             capabilities=settings.capabilities, providers=file.providers, properties=properties
         )

@@ -7,7 +7,10 @@ from functools import partial
 
 from sparkmirror.cli.config.circular_topics import circular_topic
 from sparkmirror.cluster.access import ClusterAccess
-from sparkmirror.config.definition.connector_config_validation import CONNECTOR_CLASS
+from sparkmirror.config.definition.connector_config_validation import (
+    CONNECTOR_CLASS,
+    TransformationFaults,
+)
 from sparkmirror.config.definition.java_classes import (
     CHECKPOINT_CONNECTOR,
     HEARTBEAT_CONNECTOR,
@@ -39,13 +42,19 @@ _TRANSFORMS = "transforms"
 _LISTENER_PREFIXES = ("listeners.https.", "admin.listeners.https.")
 
 
-def worker_start_checks(environment: Mapping[str, str]) -> StartCheckCallbacks:
-    """The checks of a worker that starts in this environment."""
+def worker_start_checks(
+    environment: Mapping[str, str],
+    transformations: TransformationFaults = transformation_faults,
+) -> StartCheckCallbacks:
+    """The checks of a worker that starts in this environment.
+
+    `transformations` may also ask Spark about a query.
+    """
     return StartCheckCallbacks(
         client=_ClientCheck(environment),
         rest=partial(_rest_faults, environment),
         connector=_connector_faults,
-        transformations=transformation_faults,
+        transformations=transformations,
         circular_topic=circular_topic,
     )
 

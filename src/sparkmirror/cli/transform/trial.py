@@ -6,12 +6,13 @@ Reads from the source, and writes nothing.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from sparkmirror.cli.transform.query_outcomes import AskSpark, query_outcomes
 from sparkmirror.cli.transform.tried_record import TriedRecord
 from sparkmirror.cluster.produce_and_consume import ConsumerRecord, read_topic
 from sparkmirror.config.client_configs import ClientType, ClusterSide
@@ -26,6 +27,7 @@ from sparkmirror.transforms.data.java_environment import JavaEnvironment
 from sparkmirror.transforms.lane_choice import connector_lane
 from sparkmirror.transforms.record import KafkaRecord
 from sparkmirror.transforms.record_transformer import Outcome
+from sparkmirror.transforms.spark_query import spark_query
 
 _ROLE: Final = "transform-try"
 
@@ -60,11 +62,15 @@ def read_last_records(config: Mapping[str, str], topic: str, last: int) -> list[
 
 
 def try_transformations(
-    config: Mapping[str, str], topic: str, records: Iterable[ConsumerRecord]
+    config: Mapping[str, str],
+    topic: str,
+    records: Iterable[ConsumerRecord],
+    ask: AskSpark | None = None,
 ) -> Trial:
     """Return what the transformations of a source connector make of records of a source topic.
 
-    Raises ConfigError, and TransformError for what Java reports when a task starts.
+    `ask` asks Spark about a query; without it a short-lived Spark is started. Raises ConfigError,
+    and TransformError for what Java reports when a task starts.
     """
     parsed = MirrorSourceConfig.parse(config)
     policy, source = parsed.shared.policy, parsed.shared.flow.source
@@ -75,29 +81,31 @@ def try_transformations(
     )
     transformer = connector_transformer(config, environment)
     letters = dead_letter_topic(config)
-    is_unchanged = policy.is_heartbeats_topic(topic)
-
-    def tried(record: ConsumerRecord) -> TriedRecord:
-        before = KafkaRecord(
-            given_topic,
-            record.partition,
-            record.timestamp_ms,
-            record.key,
-            record.value,
-            record.headers,
-        )
-        outcome: Outcome = before if is_unchanged else transformer.transform(before)
-        return TriedRecord(
-            source=TopicPartition(topic, record.partition),
-            offset=record.offset,
-            before=before,
-            outcome=outcome,
-            dead_letter_topic=letters.name if letters else "",
-        )
-
+    query = spark_query(config)
+    refusals = tuple(fault.message for fault in transformation_faults(config))
+    read = list(records)
+    before = [
+        KafkaRecord(given_topic, one.partition, one.timestamp_ms, one.key, one.value, one.headers)
+        for one in read
+    ]
+    outcomes: Sequence[Outcome] = before
+    if not policy.is_heartbeats_topic(topic):
+        outcomes = [transformer.transform(one) for one in before]
+        if query is not None and read and not refusals:
+            offsets = [one.offset for one in read]
+            outcomes = query_outcomes(config, offsets, before, outcomes, ask)
     lane = connector_lane(config)
     return Trial(
-        records=tuple(tried(record) for record in records),
+        records=tuple(
+            TriedRecord(
+                source=TopicPartition(topic, one.partition),
+                offset=one.offset,
+                before=given,
+                outcome=outcome,
+                dead_letter_topic=letters.name if letters else "",
+            )
+            for one, given, outcome in zip(read, before, outcomes, strict=True)
+        ),
         lane="" if lane is None else str(lane),
-        refusals=tuple(fault.message for fault in transformation_faults(config)),
+        refusals=refusals,
     )

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeAlias
 
 from sparkmirror.config.definition.config_def import ConfigDef, ConfigKey, ConfigValue
 from sparkmirror.config.definition.cross_key_checks import (
@@ -39,6 +39,7 @@ from sparkmirror.config.definition.value_types import ClassResolver, Props, trim
 from sparkmirror.config.plugin_module_allowlist import (
     NO_PLUGIN_MODULES,
     PLUGIN_CLASS_KEYS,
+    TRANSFORM_FUNCTION,
     PluginModuleAllowlist,
     is_python_class,
 )
@@ -52,6 +53,10 @@ CONNECTOR_CLASS: Final = "connector.class"
 CONNECTOR_VERSION: Final = "connector.plugin.version"
 
 _NULL_MESSAGE: Final = "Null value can not be supplied as the configuration value."
+
+
+TransformationFaults: TypeAlias = Callable[[Props], Sequence[ConfigFault]]
+"""Returns the transformations of a source connector that a worker cannot run."""
 
 
 def no_transformation_faults(props: Props) -> Sequence[ConfigFault]:
@@ -68,9 +73,8 @@ class WorkerCapabilities:
     override_policy: str = "All"
     override_allowlist: tuple[str, ...] = ()
     plugin_modules: PluginModuleAllowlist = NO_PLUGIN_MODULES
-    transformation_faults: Callable[[Props], Sequence[ConfigFault]] = no_transformation_faults
-    """Returns the transformations of a source connector that the worker cannot run. The package
-    that has them lies above this one."""
+    transformation_faults: TransformationFaults = no_transformation_faults
+    """The package that has them lies above this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +172,14 @@ def _connector_values(
 def _addition_faults(props: Props, worker: WorkerCapabilities) -> Iterator[ConfigFault]:
     """Yield what is wrong with our own keys, and the transformations that cannot be run."""
     yield from SOURCE_ADDITIONS.faults(props)
-    yield from worker.transformation_faults(props)
+    function = trim(props.get(TRANSFORM_FUNCTION) or "")
+    refusal = ""
+    if is_python_class(function):
+        refusal = worker.plugin_modules.refusal(TRANSFORM_FUNCTION, function)
+    if refusal:
+        yield ConfigFault(TRANSFORM_FUNCTION, refusal)
+    else:
+        yield from worker.transformation_faults(props)
 
 
 def _plugin_faults(

@@ -151,9 +151,9 @@ PROCESS_ADDITIONS: Final = ConfigDef(
         Type.LIST,
         (),
         MEDIUM,
-        "The Python modules that policies and filters of connectors may come from, given as "
-        "module:Class. An entry stands for the module and all modules below it. A module that this "
-        "file itself names needs no entry. Empty: no other module.",
+        "The Python modules that policies, filters and functions of connectors may come from, "
+        "given as module:Class or module:function. An entry stands for the module and all modules "
+        "below it. A module that this file itself names needs no entry. Empty: no other module.",
     ),
 )
 """What a process reads besides Kafka's keys: a worker, or all flows of a dedicated file."""

@@ -7,6 +7,7 @@ from typing import Final
 from sparkmirror.config.definition.config_def import LOW, MEDIUM, ConfigDef, ConfigKey
 from sparkmirror.config.definition.validators import Range, ValidString
 from sparkmirror.config.definition.value_types import Type
+from sparkmirror.config.plugin_module_allowlist import TRANSFORM_FUNCTION
 
 BYTES_FORMAT: Final = "bytes"
 RECORD_FORMATS: Final = (BYTES_FORMAT, "json", "json-with-schema", "string")
@@ -15,6 +16,7 @@ KEY_FORMAT: Final = "sparkmirror.transform.key.format"
 VALUE_FORMAT: Final = "sparkmirror.transform.value.format"
 HEADER_FORMAT: Final = "sparkmirror.transform.header.format"
 ERRORS_TOLERANCE: Final = "errors.tolerance"
+TRANSFORM_SQL: Final = "sparkmirror.transform.sql"
 DEADLETTERQUEUE_TOPIC: Final = "sparkmirror.errors.deadletterqueue.topic.name"
 DEADLETTERQUEUE_REPLICATION: Final = "sparkmirror.errors.deadletterqueue.topic.replication.factor"
 DEADLETTERQUEUE_CONTEXT: Final = "sparkmirror.errors.deadletterqueue.context.headers.enable"
@@ -42,6 +44,23 @@ TRANSFORM_ADDITIONS: Final = ConfigDef(
     _format(KEY_FORMAT, "keys"),
     _format(VALUE_FORMAT, "values"),
     _format(HEADER_FORMAT, "values of headers"),
+    ConfigKey(
+        TRANSFORM_SQL,
+        Type.STRING,
+        "",
+        MEDIUM,
+        "A query in Spark's SQL whose rows are the records: SELECT ... FROM records, with WHERE if "
+        "records are to be left out. Columns: topic, partition, offset, timestamp, timestamp_type, "
+        "key, value, headers. It must give key, value, headers and timestamp.",
+    ),
+    ConfigKey(
+        TRANSFORM_FUNCTION,
+        Type.STRING,
+        "",
+        MEDIUM,
+        "The same as a Python function, given as module:function. It gets the DataFrame of records "
+        "and returns a DataFrame. sparkmirror.plugin.modules must list its module.",
+    ),
     ConfigKey(
         DEADLETTERQUEUE_TOPIC,
         Type.STRING,

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Self
 
-from sparkmirror.config.definition.connector_config_validation import WorkerCapabilities
+from sparkmirror.config.definition.connector_config_validation import (
+    TransformationFaults,
+    WorkerCapabilities,
+)
 from sparkmirror.config.definition.value_types import ParsedValue, split_list
 from sparkmirror.config.plugin_module_allowlist import NO_PLUGIN_MODULES, PluginModuleAllowlist
 from sparkmirror.connect.connectors.source.dead_letter_topics import transformation_faults
@@ -55,11 +58,13 @@ class WorkerSettings:
         worker_id: str,
         file_values: Mapping[str, str] = MappingProxyType({}),
         plugin_modules: PluginModuleAllowlist = NO_PLUGIN_MODULES,
+        transformation_faults: TransformationFaults = transformation_faults,
     ) -> Self:
         """Read the parsed config of a worker (`config.files.worker_file`).
 
         `file_values` are all values of its file, expanded: the override policy reads keys that the
         worker's config table does not have. `plugin_modules` are those of the whole process.
+        `transformation_faults` may also ask Spark about the query of a connector.
         """
         return cls(
             worker_id=worker_id,

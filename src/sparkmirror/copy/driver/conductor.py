@@ -65,7 +65,11 @@ from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartiti
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.ledger import Ledger
 from sparkmirror.copy.snapshot import CopySnapshot
-from sparkmirror.copy.task.transform.converter_factory import ConverterFactory
+from sparkmirror.copy.task.transform.converter_factory import (
+    ConverterFactory,
+    NewEvaluator,
+    no_evaluator,
+)
 from sparkmirror.errors import MirrorError
 from sparkmirror.logging_context import ContextThread
 from sparkmirror.mirror.offsets.run_map import OffsetRun
@@ -89,8 +93,18 @@ PROBE_INTERVAL_S = 1.0
 class Conductor:
     """Grants leases and keeps the ledger. Use: `start()`, feed events, `drain()`, `stop()`."""
 
-    def __init__(self, job: CopyJob, ledger: Ledger, runs: RunMapStore | None = None) -> None:
-        """Without a store for run maps, they are lost when the driver ends."""
+    def __init__(
+        self,
+        job: CopyJob,
+        ledger: Ledger,
+        runs: RunMapStore | None = None,
+        new_evaluator: NewEvaluator = no_evaluator,
+    ) -> None:
+        """Without a store for run maps, they are lost when the driver ends.
+
+        Blocks until Spark has checked the query of the job, if it has one.
+        """
+        self._converters = ConverterFactory.for_reconcile(job.settings, new_evaluator)
         self._membership = GroupMembership(is_required=job.is_shared)
         self._progress = OffsetTranslationPublisher.for_job(job, runs, self._membership.is_valid)
         self._lock = threading.Lock()
@@ -130,7 +144,6 @@ class Conductor:
         self._job_partitions = JobPartitions(
             job=job, ledger_cache=self._ledger_cache, progress=self._progress
         )
-        self._converters = ConverterFactory.for_reconcile(job.settings)
         self._doubtful = DoubtfulPartitionResolver(
             job_partitions=self._job_partitions,
             takeover=Takeover(

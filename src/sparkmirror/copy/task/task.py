@@ -47,7 +47,11 @@ from sparkmirror.copy.task.produce.transaction_manager import TransactionManager
 from sparkmirror.copy.task.produce.transaction_state import Transaction
 from sparkmirror.copy.task.reports import TaskReporter
 from sparkmirror.copy.task.throttle import Throttle
-from sparkmirror.copy.task.transform.converter_factory import ConverterFactory
+from sparkmirror.copy.task.transform.converter_factory import (
+    ConverterFactory,
+    NewEvaluator,
+    no_evaluator,
+)
 from sparkmirror.copy.task.transform.failed_records import FailureReporting
 from sparkmirror.copy.transaction_committer import TransactionCommitter
 from sparkmirror.errors import MirrorError
@@ -74,6 +78,7 @@ class CopyTask:
         connection: ControlConnection,
         settings: CopySettings,
         messages: Iterable[ControlMessage] = (),
+        new_evaluator: NewEvaluator = no_evaluator,
     ) -> None:
         """Take over a connection after the welcome, and the messages that followed the welcome."""
         self.settings = settings
@@ -130,7 +135,9 @@ class CopyTask:
             reporter=self.reporter,
             send=connection.send,
             new_transaction_manager=self._new_transaction_manager,
-            converters=replace(ConverterFactory.for_settings(settings), reporting=reporting),
+            converters=replace(
+                ConverterFactory.for_settings(settings, new_evaluator), reporting=reporting
+            ),
             dead_letters=self.dead_letters,
         )
         self._partitions = self.leases.partitions
@@ -146,10 +153,15 @@ class CopyTask:
 
     @classmethod
     def connect(
-        cls, address: tuple[str, int], protocol: ControlProtocol, secret: bytes, hello: Hello
+        cls,
+        address: tuple[str, int],
+        protocol: ControlProtocol,
+        secret: bytes,
+        hello: Hello,
+        new_evaluator: NewEvaluator = no_evaluator,
     ) -> Self:
         """Connect to the driver and wait for its welcome. Blocks; see `connect_to_driver`."""
-        return cls(*connect_to_driver(address, protocol, secret, hello))
+        return cls(*connect_to_driver(address, protocol, secret, hello), new_evaluator)
 
     def run(self) -> None:
         """Copy until drained. Raises LeaseLost or ControlConnectionLost if the driver is lost."""

@@ -16,11 +16,13 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 from sparkmirror import logging_context
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.partition_problems_by_cause import without_known
 from sparkmirror.copy.snapshot import SPARK_STARTS
+from sparkmirror.copy.task.transform.converter_factory import NewEvaluator
 from sparkmirror.engine.driver.conductor_api import ConductorApi
 from sparkmirror.engine.driver.jobs.driver_job import DriverJob, without_slot
 from sparkmirror.engine.driver.session_priority import SessionPriority, leads_session
@@ -51,6 +53,8 @@ STOP_TIMEOUT_S = 5.0
 """How long all conductors may take to write their last positions."""
 SHUTDOWN_TIMEOUT_S = 20.0
 EXIT_FAILED = 2
+CreateConductor: TypeAlias = Callable[[CopyJob, NewEvaluator], ConductorApi]
+"""Makes the conductor of a job; it may need an evaluator of the job's query."""
 INCOMPLETE = "not everything was drained in time; the next driver takes over"
 
 
@@ -68,7 +72,7 @@ class Driver:
     def __init__(
         self,
         spec: DriverSpec,
-        create_conductor: Callable[[CopyJob], ConductorApi],
+        create_conductor: CreateConductor,
         publish: Callable[[DriverStatus], None],
         shutdown_timeout_s: float = SHUTDOWN_TIMEOUT_S,
         python: Path | None = None,
@@ -202,11 +206,14 @@ class Driver:
 
     def _add_job(self, job: CopyJob) -> DriverJob:
         log.info("Job %s starts with %d tasks", job.name, len(job.tasks))
-        added = DriverJob(job, self._create_conductor, self._application)
+        added = DriverJob(job, self._new_conductor, self._application)
         with self._jobs_lock:
             self._jobs[job.name] = added
         self._priority.on_job_started()
         return added
+
+    def _new_conductor(self, job: CopyJob) -> ConductorApi:
+        return self._create_conductor(job, self._application.new_evaluator)
 
     def _update_task_count(self) -> None:
         """Have slots for the tasks of all jobs, or for more that other workers may leave."""

@@ -28,8 +28,9 @@ from sparkmirror import logging_context
 from sparkmirror.copy.driver.conductor import Conductor
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.snapshot import CopySnapshot
+from sparkmirror.copy.task.transform.converter_factory import NewEvaluator
 from sparkmirror.engine.driver.conductor_api import ConductorApi
-from sparkmirror.engine.driver.driver import SHUTDOWN_TIMEOUT_S, Driver
+from sparkmirror.engine.driver.driver import SHUTDOWN_TIMEOUT_S, CreateConductor, Driver
 from sparkmirror.engine.driver.offsets_topic_stores import OffsetsTopicLedger, OffsetsTopicRunMaps
 from sparkmirror.engine.spark.fork_server import start_fork_server
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
@@ -39,13 +40,15 @@ from sparkmirror.engine.supervisor.driver_stdin_commands import DriverAction, Dr
 log = logging.getLogger(__name__)
 
 
-def make_conductor(job: CopyJob) -> ConductorApi:
+def make_conductor(job: CopyJob, new_evaluator: NewEvaluator) -> ConductorApi:
     """The conductor that copies, with its stores in the offsets topic."""
-    return Conductor(job, OffsetsTopicLedger.for_job(job), OffsetsTopicRunMaps.for_job(job))
+    return Conductor(
+        job, OffsetsTopicLedger.for_job(job), OffsetsTopicRunMaps.for_job(job), new_evaluator
+    )
 
 
 def main(
-    create_conductor: Callable[[CopyJob], ConductorApi] = make_conductor,
+    create_conductor: CreateConductor = make_conductor,
     shutdown_timeout_s: float = SHUTDOWN_TIMEOUT_S,
 ) -> None:
     """Run the spec on standard input. Never returns: exits the process."""

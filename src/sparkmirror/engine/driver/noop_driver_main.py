@@ -5,13 +5,18 @@
 
 from __future__ import annotations
 
-from functools import partial
-
+from sparkmirror.copy.job import CopyJob
+from sparkmirror.copy.task.transform.converter_factory import NewEvaluator
 from sparkmirror.engine.driver.cds_archive import ARCHIVE_DUMP_TIMEOUT_S
 from sparkmirror.engine.driver.driver_main import main
 from sparkmirror.engine.noop_conductor import NoopConductor
 
+
+def _noop_conductor(job: CopyJob, new_evaluator: NewEvaluator) -> NoopConductor:
+    del new_evaluator
+    return NoopConductor(job, hold_tasks=True, misses_receipts=True)
+
+
 if __name__ == "__main__":
     # The JVM writes the class archive when it ends, which is slow on a busy computer.
-    conductor = partial(NoopConductor, hold_tasks=True, misses_receipts=True)
-    main(conductor, ARCHIVE_DUMP_TIMEOUT_S)
+    main(_noop_conductor, ARCHIVE_DUMP_TIMEOUT_S)

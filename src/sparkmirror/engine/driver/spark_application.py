@@ -8,52 +8,51 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from sparkmirror.backoff import Backoff
-from sparkmirror.config.files.client_config_line_numbers import written_keys_variable
 from sparkmirror.copy.control.tls_psk import HAS_TLS_PSK
+from sparkmirror.copy.settings import CopySettings
+from sparkmirror.copy.task.transform.record_evaluator import RecordEvaluator
+from sparkmirror.engine.control_endpoint import ControlEndpoint
 from sparkmirror.engine.driver.conductor_api import ConductorApi
 from sparkmirror.engine.driver.control.control_server import ControlServer
-from sparkmirror.engine.driver.executor_python_link import link_executor_python
-from sparkmirror.engine.driver.fast_start_spark_home import linked_spark_home
-from sparkmirror.engine.driver.jvm_command import gateway_command, needs_spark_submit
+from sparkmirror.engine.driver.jvm_command import gateway_command
 from sparkmirror.engine.driver.python_planner_cleanup import end_planning_processes
 from sparkmirror.engine.driver.spark_conf import (
     LOOPBACK,
-    DriverEnvironment,
-    build_spark_conf,
     control_port,
     control_protocol,
     effective_master,
     is_local_master,
     no_slot_text,
     slots_for_tasks,
-    spark_environment,
 )
 from sparkmirror.engine.driver.spark_master_check import (
     master_problem,
     slow_start_problem,
     start_failure,
 )
+from sparkmirror.engine.driver.spark_process import PreparedProcess, prepare_process
 from sparkmirror.engine.gateway_process import GatewayProcess
-from sparkmirror.engine.spark.java_check import java_executable, require_java
+from sparkmirror.engine.spark.java_check import java_executable
 from sparkmirror.engine.spark.receipt_rows import ReceiptRow
 from sparkmirror.engine.spark.streaming_query import MirrorStreamingQuery, visible_settings
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
-from sparkmirror.errors import DriverLost
-from sparkmirror.java.java_runtime import java_variables
-from sparkmirror.security.oauthbearer.allowed_resources import allowed_variables
+from sparkmirror.engine.supervisor.query_check import cluster_refusal
+from sparkmirror.errors import ConfigError, DriverLost
+from sparkmirror.transforms.spark_query import spark_query
 
 log = logging.getLogger(__name__)
 
 POLL_INTERVAL_S = 2
+START_CHECK_S = 0.5
+"""How often a job that waits for Spark looks whether the driver ends."""
 WARM_EPOCH = 2
 """From this epoch on Spark has done everything once and needs its planning processes no more."""
 SLOW_START_S = 20.0
@@ -110,10 +109,9 @@ class SparkApplication:
         self._close_epoch = close_epoch
         self._directory = directory
         self._query: MirrorStreamingQuery | None = None
+        self._spark_started = threading.Event()
         self._control_server: ControlServer | None = None
         self._closing = self._is_warm = False
-        self._spark_home: Path | None = None
-        """Spark's directory, if its JVM starts without `spark-submit`."""
         self._launched_at = float("inf")
         self._master_problem = ""
         self._failure: Exception | None = None
@@ -160,6 +158,21 @@ class SparkApplication:
         if time.monotonic() < self._launched_at + SLOW_START_S:
             return ""
         return slow_start_problem(effective_master(self._spec), SLOW_START_S, self._spec.log)
+
+    def new_evaluator(self, settings: CopySettings) -> RecordEvaluator:
+        """Check the query of a job and make its evaluator, as soon as Spark has started. Blocks.
+
+        Raises ConfigError if the query cannot be run, DriverLost if Spark does not start.
+        """
+        query = spark_query(settings.transforms)
+        assert query is not None, "there is a query to evaluate"
+        if not is_local_master(effective_master(self._spec)):
+            raise ConfigError.of(query.key, cluster_refusal(query.key))
+        while not self._spark_started.wait(START_CHECK_S):
+            if self._closing or self._failure:
+                raise DriverLost("Spark has not started") from self._failure
+        assert self._query is not None
+        return self._query.new_evaluator(query, settings.chain)
 
     # -- tasks: see `jobs.driver_job.TaskRunner` -------------------------------------------------
 
@@ -266,13 +279,15 @@ class SparkApplication:
     def _start_query(self) -> MirrorStreamingQuery:
         """Start Spark, the control server, then the stream, unless `close` was called."""
         endpoint_file = self._directory / "control_endpoint.json"
-        settings = self._prepare_process()
+        process = prepare_process(self._spec, self._directory, self._python)
         self._await_master()
         timer = _StepTimer()
-        self._query = query = self._start_spark(settings)
+        self._query = query = self._start_spark(process)
+        self._spark_started.set()
         self.application_id, self.web_ui = query.application_id, query.web_ui
         timer.log_step("Spark started")
-        self._start_control_server(query).endpoint.write(endpoint_file)
+        self._start_control_server(query)
+        self._endpoint(query).write(endpoint_file)
         rows = query.load_stream({"endpoint": str(endpoint_file)})
         timer.log_step("Data source registered")
         if not self._closing:
@@ -281,6 +296,15 @@ class SparkApplication:
             timer.log_step("Streaming query started")
             self.is_streaming = True
         return query
+
+    def _endpoint(self, query: MirrorStreamingQuery) -> ControlEndpoint:
+        """What slots get: on this computer they may call Spark's JVM, too."""
+        assert self._control_server is not None
+        endpoint = self._control_server.endpoint
+        if not is_local_master(effective_master(self._spec)):
+            return endpoint
+        port, secret = query.gateway
+        return replace(endpoint, gateway_port=port, gateway_secret=secret)
 
     def _start_control_server(self, query: MirrorStreamingQuery) -> ControlServer:
         """Start the control server, with everything that commands have set so far."""
@@ -307,22 +331,22 @@ class SparkApplication:
                 return
             time.sleep(backoff.next_delay_s())
 
-    def _start_spark(self, settings: dict[str, str]) -> MirrorStreamingQuery:
+    def _start_spark(self, process: PreparedProcess) -> MirrorStreamingQuery:
         self._launched_at = time.monotonic()
         master = effective_master(self._spec)
         try:
-            return MirrorStreamingQuery(settings, self._jvm_starter(settings))
+            return MirrorStreamingQuery(process.settings, self._jvm_starter(process))
         except DriverLost as error:
             if is_local_master(master):
                 raise
             raise DriverLost(start_failure(master, str(error), self._spec.log)) from error
 
-    def _jvm_starter(self, settings: dict[str, str]) -> Callable[[], GatewayProcess] | None:
+    def _jvm_starter(self, process: PreparedProcess) -> Callable[[], GatewayProcess] | None:
         """Return what starts the JVM without `spark-submit`; None if something needs that."""
-        if self._spark_home is None:
+        if process.gateway_home is None:
             return None
         command = gateway_command(
-            java_executable(os.environ), self._spark_home, visible_settings(settings)
+            java_executable(os.environ), process.gateway_home, visible_settings(process.settings)
         )
         return partial(GatewayProcess, command, self._directory)
 
@@ -330,26 +354,6 @@ class SparkApplication:
         """Find out whether the master answers, if there is no slot: it may explain that."""
         master = effective_master(self._spec)
         self._master_problem = master_problem(master) if self.lacks_slots else ""
-
-    def _prepare_process(self) -> dict[str, str]:
-        """Set environment variables and links for Spark; returns the Spark settings."""
-        os.environ.update(java_variables(os.environ))
-        require_java(os.environ)
-        home = (
-            linked_spark_home(os.environ) if is_local_master(effective_master(self._spec)) else None
-        )
-        if home and not needs_spark_submit(self._spec.conf, os.environ):
-            self._spark_home = home.path
-        environment = DriverEnvironment(
-            directory=self._directory,
-            python=str(self._python or sys.executable),
-            spark_home=home,
-            has_cds_archive=home is not None and home.cds_archive.is_file(),
-            executor_variables=allowed_variables(os.environ) | written_keys_variable(os.environ),
-        )
-        os.environ.update(spark_environment(self._spec, environment, os.environ))
-        link_executor_python(os.environ["PYSPARK_PYTHON"], Path.cwd(), Path(sys.prefix))
-        return build_spark_conf(self._spec, environment)
 
     def _open_control_server(self, query: MirrorStreamingQuery) -> ControlServer:
         """Listen at the address at which executors reach the driver."""

@@ -30,6 +30,7 @@ from sparkmirror.copy.control.messages import (
 )
 from sparkmirror.copy.event_loop import EventLoop
 from sparkmirror.copy.task.task import CopyTask
+from sparkmirror.copy.task.transform.converter_factory import NewEvaluator, no_evaluator
 from sparkmirror.engine.control_endpoint import ControlEndpoint
 from sparkmirror.engine.spark.receipt_rows import ReceiptRow, TaskAttemptInfo
 from sparkmirror.errors import MirrorError
@@ -127,7 +128,9 @@ class Slot:
             self._loop.run_guarded(self._connection, partial(self._connection.send, ended))
 
 
-def copy_task_runner(endpoint: ControlEndpoint, epoch: int) -> RunTask:
+def copy_task_runner(
+    endpoint: ControlEndpoint, epoch: int, new_evaluator: NewEvaluator = no_evaluator
+) -> RunTask:
     """Return a function that runs one attempt of a copy task of this epoch."""
 
     def run(start: StartTask) -> list[ReceiptRow]:
@@ -141,7 +144,9 @@ def copy_task_runner(endpoint: ControlEndpoint, epoch: int) -> RunTask:
             retry=start.retry,
             job=start.job,
         )
-        copy_task = CopyTask.connect(endpoint.address, endpoint.protocol, endpoint.secret, hello)
+        copy_task = CopyTask.connect(
+            endpoint.address, endpoint.protocol, endpoint.secret, hello, new_evaluator
+        )
         copy_task.run()
         attempt = TaskAttemptInfo(
             flow=start.flow,

@@ -11,10 +11,14 @@ import itertools
 import logging
 import sys
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from pyspark import TaskContext
 
 from sparkmirror import logging_context
+from sparkmirror.copy.settings import CopySettings
+from sparkmirror.copy.task.transform.record_evaluator import RecordEvaluator
+from sparkmirror.engine.control_endpoint import ControlEndpoint
 from sparkmirror.engine.spark.data_source import SlotInputPartition
 from sparkmirror.engine.spark.receipt_rows import ReceiptRow
 from sparkmirror.engine.spark.slot import Slot, copy_task_runner, slot_hello
@@ -32,8 +36,17 @@ def run_spark_task(partition: SlotInputPartition) -> Iterator[ReceiptRow]:
     context = TaskContext.get()
     assert context is not None, "Spark runs this"
     hello = slot_hello(partition.slot, context.taskAttemptId(), partition.epoch)
-    run_task = copy_task_runner(partition.endpoint, partition.epoch)
+    new_evaluator = partial(_new_evaluator, partition.endpoint)
+    run_task = copy_task_runner(partition.endpoint, partition.epoch, new_evaluator)
     yield from Slot(partition.endpoint, hello, run_task).run()
+
+
+def _new_evaluator(endpoint: ControlEndpoint, settings: CopySettings) -> RecordEvaluator:
+    """Make the evaluator of a task whose connector has a query. Raises DriverLost."""
+    # Imported here because few connectors have a query, and the import is slow.
+    from sparkmirror.engine.spark.query.query_analysis import slot_evaluator
+
+    return slot_evaluator(endpoint, settings)
 
 
 def _prepare_python_worker(log_levels: Mapping[str, int]) -> None:

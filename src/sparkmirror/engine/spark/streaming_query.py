@@ -28,8 +28,11 @@ from pyspark.sql import DataFrame, SparkSession, functions
 from pyspark.sql.streaming.query import StreamingQuery
 
 from sparkmirror.backoff import Backoff
+from sparkmirror.config.plugin_module_allowlist import PluginModuleAllowlist
+from sparkmirror.copy.task.transform.record_evaluator import RecordEvaluator
 from sparkmirror.engine.gateway_process import GatewayProcess
 from sparkmirror.engine.spark.data_source import MirrorDataSource
+from sparkmirror.engine.spark.error_summary import error_summary
 from sparkmirror.engine.spark.receipt_rows import (
     COLUMN_NAMES,
     PARTITION_COLUMN,
@@ -41,6 +44,7 @@ from sparkmirror.engine.spark.receipt_writer_thread import ReceiptWriter
 from sparkmirror.engine.spark.receipts_directory_check import directory_error
 from sparkmirror.errors import DriverLost
 from sparkmirror.java.java_runtime import MINIMUM_MAJOR
+from sparkmirror.transforms.spark_query import SparkQuery
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +52,6 @@ SECRET_KEYS = re.compile(r"(?i)secret|password|token|access[.]?key|credential")
 """Settings that must not appear in the arguments of the JVM. Spark redacts similar keys."""
 PORT_VARIABLE, SECRET_VARIABLE = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
 """How pyspark finds a gateway that runs already."""
-TRACEBACK_HEADER = "Traceback (most recent call last):"
 
 
 class MirrorStreamingQuery:
@@ -71,6 +74,7 @@ class MirrorStreamingQuery:
             visible = _to_spark_conf(visible_settings(settings))
             gateway = _connect(start_jvm()) if start_jvm else _launch_gateway(visible)
             self._jvm: subprocess.Popen[bytes] = gateway.proc
+            self._gateway = gateway
         with _translate_errors("Spark did not start"):
             context = SparkContext(conf=_to_spark_conf(settings), gateway=gateway)
             self._session = SparkSession.builder.getOrCreate()
@@ -89,6 +93,25 @@ class MirrorStreamingQuery:
     def jvm_pid(self) -> int:
         """The process id of the JVM."""
         return self._jvm.pid
+
+    @property
+    def gateway(self) -> tuple[int, str]:
+        """The port and the secret of py4j's gateway to the JVM."""
+        parameters = self._gateway.gateway_parameters
+        return int(parameters.port), str(parameters.auth_token)
+
+    def new_evaluator(self, query: SparkQuery, chain: str) -> RecordEvaluator:
+        """Check the query of a job, and let slots find it by the fingerprint of its chain.
+
+        Raises ConfigError if Spark or a mirror cannot run it.
+        """
+        # Imported here because few connectors have a query, and the import is slow.
+        from sparkmirror.engine.spark.query import query_analysis
+
+        view = query_analysis.view_name(chain)
+        modules = PluginModuleAllowlist.from_environment(os.environ)
+        query_analysis.register_query(self._session, query, view, modules)
+        return query_analysis.evaluator_of(self._gateway, view, query.key)
 
     def slots(self) -> int:
         """How many tasks Spark can run at once now."""
@@ -187,7 +210,7 @@ class MirrorStreamingQuery:
             self._backoff.reset()
         elif not self._stopping:
             log.error("An epoch failed; the next one starts after a pause", exc_info=failure)
-            self._problem = f"the last epoch failed: {_error_summary(failure)}"
+            self._problem = f"the last epoch failed: {error_summary(failure)}"
             self._backoff_skipped.wait(self._backoff.next_delay_s())
 
     def _write_receipts(self, directory: str, rows: Sequence[ReceiptRow]) -> None:
@@ -253,19 +276,8 @@ def _translate_errors(what: str) -> Iterator[None]:
     try:
         yield
     except Py4JJavaError as error:
-        raise DriverLost(f"{what}: {_error_summary(error)}") from error
+        raise DriverLost(f"{what}: {error_summary(error)}") from error
     except (Py4JError, OSError) as error:
         raise DriverLost(f"{what}: its JVM has died") from error
     except PySparkException as error:
-        raise DriverLost(f"{what}: {_error_summary(error)}") from error
-
-
-def _error_summary(error: Exception) -> str:
-    """The error in one line; for failed Python code, the last line of its traceback."""
-    cause = error.java_exception if isinstance(error, Py4JJavaError) else error
-    lines = str(cause).strip().splitlines() or [type(error).__name__]
-    headers = [number for number, line in enumerate(lines) if TRACEBACK_HEADER in line]
-    if headers:
-        ends = [line for line in lines[headers[-1] + 1 :] if line.strip() and not line[0].isspace()]
-        lines = ends or lines
-    return lines[0].strip()
+        raise DriverLost(f"{what}: {error_summary(error)}") from error

@@ -15,6 +15,7 @@ from sparkmirror.errors import ConfigError, ConfigFault, TransformError
 from sparkmirror.transforms.configuration.connector_transformer import tolerates_errors
 from sparkmirror.transforms.configuration.transformation_stages import transformation_chain
 from sparkmirror.transforms.data.java_environment import JavaEnvironment
+from sparkmirror.transforms.spark_query import spark_query_faults
 from sparkmirror.transforms.static_route import record_routers
 
 _TOPIC_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
@@ -27,7 +28,7 @@ def unsupported_transformations(props: Props) -> Sequence[ConfigFault]:
 
     What Java reports only when a task starts is left to the start.
     """
-    return _deadletterqueue_faults(props)
+    return [*_deadletterqueue_faults(props), *spark_query_faults(props)]
 
 
 def _deadletterqueue_faults(props: Props) -> Sequence[ConfigFault]:

@@ -15,7 +15,11 @@ from sparkmirror.cli.transform.source_connector_config import source_connector_c
 from sparkmirror.cli.transform.trial import try_transformations
 from sparkmirror.cli.transform.tried_record import MAX_TEXT
 from sparkmirror.cluster.produce_and_consume import ConsumerRecord
+from sparkmirror.copy.task.transform.record_evaluator import FailedRow, RecordRow
+from sparkmirror.engine.supervisor.query_request import QueryAnswer, QueryRequest
 from sparkmirror.errors import ConfigError, PropertiesError
+from sparkmirror.transforms.record import KafkaRecord
+from sparkmirror.wire.batch.records import Record
 from tests.support.kafka.log_brokers import PRODUCE, LogBrokers, running_log_brokers
 
 MASK = (
@@ -203,3 +207,44 @@ def test_a_source_connector_of_a_json_file_is_chosen(tmp_path: Path) -> None:
     file.write_text(json.dumps({"two": checkpoint}))
     with pytest.raises(PropertiesError, match="has no flow"):
         source_connector_config(file, "", "", [])
+
+
+QUERY = {"sparkmirror.transform.sql": "SELECT * FROM records"}
+
+
+def test_what_a_query_gives_is_shown_like_what_transforms_give() -> None:
+    requests: list[QueryRequest] = []
+
+    def ask(request: QueryRequest) -> QueryAnswer:
+        requests.append(request)
+        changed = Record(1, -1, b"k", b"new", ((b"h", None),))
+        return QueryAnswer(outcomes=(changed, None, FailedRow("java.lang.X", "no")))
+
+    given = [record(headers=(("a", b"1"),)), record(), record()]
+    config = settings({**QUERY, **ROUTER})
+    trial = try_transformations(config, "orders", given, ask)
+    sent, dropped, held = trial.records
+    assert sent.after == KafkaRecord("orders", 0, None, b"k", b"new", (("h", None),))
+    assert (sent.result, dropped.result, held.result) == ("sent", "dropped", "held")
+    assert list(held.text_lines())[-1] == "  error    TRANSFORMATION: java.lang.X: no"
+    assert trial.lane == "rows: Spark evaluates sparkmirror.transform.sql"
+    (request,) = requests
+    assert (request.topic, request.transforms) == ("source.orders", QUERY)
+    assert request.rows[0] == (0, RecordRow(Record(1, 5, None, b"v", ((b"a", b"1"),)), 0))
+    tolerant = {**config, "errors.tolerance": "all"}
+    assert try_transformations(tolerant, "orders", given, ask).records[2].result == "dropped"
+
+
+def test_a_query_that_spark_refuses_is_an_error_of_the_config() -> None:
+    answer = QueryAnswer(error="has the operator Sort")
+    with pytest.raises(ConfigError, match="has the operator Sort"):
+        try_transformations(settings(QUERY), "orders", [record()], lambda _: answer)
+
+
+def test_without_records_or_for_heartbeats_no_spark_starts() -> None:
+    def ask(_: QueryRequest) -> QueryAnswer:
+        raise AssertionError
+
+    assert try_transformations(settings(QUERY), "orders", [], ask).records == ()
+    (tried,) = try_transformations(settings(QUERY), "heartbeats", [record()], ask).records
+    assert tried.after == tried.before

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.copy.job import CopyJob
+from sparkmirror.copy.task.transform.converter_factory import NewEvaluator
 from sparkmirror.engine.driver import driver, spark_application
 from sparkmirror.engine.driver.driver import EXIT_FAILED, Driver, status_pause_s
 from sparkmirror.engine.driver.spark_application import SparkApplication
+from sparkmirror.engine.driver.spark_process import PreparedProcess
 from sparkmirror.engine.noop_conductor import NoopConductor, job_without_partitions
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_status import DriverPhase, DriverStatus
@@ -114,7 +116,8 @@ class DriverHarness:
         self.driver.submit(DriverCommand(action=DriverAction.STOP))
         self.wait()
 
-    def _create_conductor(self, job: CopyJob) -> RecordingConductor:
+    def _create_conductor(self, job: CopyJob, new_evaluator: NewEvaluator) -> RecordingConductor:
+        del new_evaluator
         self.conductors.append(RecordingConductor(job))
         return self.conductors[-1]
 
@@ -141,7 +144,7 @@ def harness(
 ) -> Iterator[DriverHarness]:
     made = DriverHarness(f"spark://127.0.0.1:{master.getsockname()[1]}", tmp_path)
     monkeypatch.setattr(driver, "STATUS_INTERVAL_S", 0.05)
-    monkeypatch.setattr(SparkApplication, "_prepare_process", lambda _: {})
+    monkeypatch.setattr(spark_application, "prepare_process", lambda *_: PreparedProcess({}, None))
     monkeypatch.setattr(spark_application, "MirrorStreamingQuery", lambda *_: made.query)
     made.start()
     yield made

@@ -22,17 +22,19 @@ from sparkmirror.transforms.configuration.unsupported_transformations import (
 )
 from sparkmirror.transforms.converters.formats import format_key
 from sparkmirror.transforms.data.java_environment import JavaEnvironment
+from sparkmirror.transforms.spark_query import spark_query, spark_query_settings
 from sparkmirror.transforms.static_route import record_routers, without_routing
 
 _TRANSFORMS: Final = "transforms"
-_PREFIXES: Final = ("transforms.", "predicates.", "sparkmirror.errors.deadletterqueue.")
+_DEAD_LETTERS: Final = "sparkmirror.errors.deadletterqueue."
+_PREFIXES: Final = ("transforms.", "predicates.", _DEAD_LETTERS)
+_REPORTING_KEYS: Final = frozenset({LOG_ENABLE, LOG_INCLUDE_MESSAGES})
 _KEYS: Final = frozenset(
     {
         _TRANSFORMS,
         "predicates",
         "errors.tolerance",
-        LOG_ENABLE,
-        LOG_INCLUDE_MESSAGES,
+        *_REPORTING_KEYS,
         *(format_key(part) for part in ("key", "value", "header")),
     }
 )
@@ -47,11 +49,19 @@ def transform_settings(config: Mapping[str, str]) -> Mapping[str, str]:
     Raises ConfigError for faults that Java's validation reports, and TransformError for those that
     it reports when a task starts.
     """
-    if not config.get(_TRANSFORMS, "").strip():
+    has_query = spark_query(config) is not None
+    if not has_query and not config.get(_TRANSFORMS, "").strip():
         return {}
     faults = unsupported_transformations(config)
     if faults:
         raise ConfigError(faults)
+    if has_query:
+        reporting = {
+            key: value
+            for key, value in config.items()
+            if key in _REPORTING_KEYS or key.startswith(_DEAD_LETTERS)
+        }
+        return {**spark_query_settings(config), **reporting}
     environment = JavaEnvironment(now_ms=time.time_ns() // 1_000_000)
     record_transformer(config, environment)
     if not without_routing(transformation_chain(config, environment)).stages:

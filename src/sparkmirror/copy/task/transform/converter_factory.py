@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
-from typing import Self
+from typing import Self, TypeAlias
 from zoneinfo import ZoneInfo
 
 from sparkmirror.copy.lease import Lease
@@ -21,6 +21,9 @@ from sparkmirror.copy.task.transform.batch_transform import BatchTransform, Reco
 from sparkmirror.copy.task.transform.failed_record_texts import RecordOrigin
 from sparkmirror.copy.task.transform.failed_records import FailureReporting, PartitionFailures
 from sparkmirror.copy.task.transform.header_transform import HeaderTransform
+from sparkmirror.copy.task.transform.query_converter import QueryConverter
+from sparkmirror.copy.task.transform.query_transform import QueryTransform
+from sparkmirror.copy.task.transform.record_evaluator import RecordEvaluator
 from sparkmirror.copy.task.transform.routed_batches import RoutedBatches, RoutedTopic
 from sparkmirror.copy.task.transform.routing_converter import RoutingConverter
 from sparkmirror.copy.task.transform.transforming_converter import TransformingConverter
@@ -28,12 +31,23 @@ from sparkmirror.errors import ConfigError
 from sparkmirror.transforms.configuration.connector_transformer import record_transformer
 from sparkmirror.transforms.data.java_environment import JavaEnvironment
 from sparkmirror.transforms.record_transformer import RecordTransformer
+from sparkmirror.transforms.spark_query import SparkQuery, spark_query
 from sparkmirror.wire.batch.target_limits import TargetLimits
+
+NewEvaluator: TypeAlias = Callable[[CopySettings], RecordEvaluator]
+"""Makes the evaluator of a job's query. Raises ConfigError and DriverLost."""
+
+
+def no_evaluator(settings: CopySettings) -> RecordEvaluator:
+    """Refuse: this process has no Spark."""
+    query = spark_query(settings.transforms)
+    assert query is not None, "there is a query to evaluate"
+    raise ConfigError.of(query.key, f"{query.key} needs Spark, and this process has none")
 
 
 @dataclass(frozen=True, slots=True)
 class ConverterFactory:
-    """Makes converters. Without a transformer records are copied unchanged."""
+    """Makes converters. Without a transformer and an evaluator records are copied unchanged."""
 
     read_committed: bool = True
     chain: str = ""
@@ -43,12 +57,25 @@ class ConverterFactory:
     """Whether keys and values stay closed for chains that do not need them."""
     reporting: FailureReporting | None = None
     """What is done about records that fail; None, as in a driver: they are only counted."""
+    query: SparkQuery | None = None
+    evaluator: RecordEvaluator | None = None
+    """Evaluates the query."""
 
     @classmethod
-    def for_settings(cls, settings: CopySettings) -> Self:
+    def for_settings(
+        cls, settings: CopySettings, new_evaluator: NewEvaluator = no_evaluator
+    ) -> Self:
         """Compile the chain of the settings. Raises ConfigError or TransformError."""
         if not settings.transforms:
             return cls(settings.read_committed)
+        query = spark_query(settings.transforms)
+        if query is not None:
+            return cls(
+                settings.read_committed,
+                settings.chain,
+                query=query,
+                evaluator=new_evaluator(settings),
+            )
         environment = JavaEnvironment(
             now_ms=time.time_ns() // 1_000_000, zone=_zone(settings.transforms_zone)
         )
@@ -56,7 +83,9 @@ class ConverterFactory:
         return cls(settings.read_committed, settings.chain, transformer)
 
     @classmethod
-    def for_reconcile(cls, settings: CopySettings) -> Self:
+    def for_reconcile(
+        cls, settings: CopySettings, new_evaluator: NewEvaluator = no_evaluator
+    ) -> Self:
         """Compile the chain for converters that follow an owner who may have tolerated errors.
 
         They drop records that fail. An owner that did not tolerate them has appended nothing behind
@@ -64,7 +93,7 @@ class ConverterFactory:
         """
         transforms = {**settings.transforms, "errors.tolerance": "all"}
         return cls.for_settings(
-            replace(settings, transforms=transforms if settings.transforms else {})
+            replace(settings, transforms=transforms if settings.transforms else {}), new_evaluator
         )
 
     def new_converter(
@@ -74,7 +103,11 @@ class ConverterFactory:
 
         `policy_topics` has the names before routes, by source topic, where routes change them.
         """
-        if self.transformer is None or not lease.chain:
+        if not lease.chain:
+            return self.new_plain_converter(lease, limits)
+        if self.evaluator is not None:
+            return self._new_query_converter(lease, limits, policy_topics)
+        if self.transformer is None:
             return self.new_plain_converter(lease, limits)
         transform = self._transform(lease, policy_topics)
         headers = None
@@ -134,6 +167,26 @@ class ConverterFactory:
             transformer=self.transformer,
             topic=policy_topics.get(lease.source.topic, lease.target.topic),
             partition=lease.target.partition,
+        )
+
+    def _new_query_converter(
+        self, lease: Lease, limits: TargetLimits, policy_topics: Mapping[str, str]
+    ) -> BatchConverter:
+        assert self.query is not None and self.evaluator is not None
+        target = lease.target
+        query = QueryTransform(
+            evaluator=self.evaluator,
+            topic=policy_topics.get(lease.source.topic, target.topic),
+            partition=target.partition,
+            tolerates_errors=self.query.tolerates_errors,
+        )
+        return QueryConverter(
+            limits,
+            self.read_committed,
+            leader_epoch=lease.source_epoch,
+            transform=query,
+            query=query,
+            failures=self._new_failures(lease),
         )
 
     def new_plain_converter(self, lease: Lease, limits: TargetLimits) -> BatchConverter:

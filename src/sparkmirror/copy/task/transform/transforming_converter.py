@@ -18,14 +18,14 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from sparkmirror.copy.task.batch_converter import BatchConverter, UncopyableRecord
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
-from sparkmirror.copy.task.transform.batch_transform import BatchTransform, RecordOutcomes
+from sparkmirror.copy.task.transform.batch_transform import RecordOutcomes
 from sparkmirror.copy.task.transform.failed_records import PartitionFailures
 from sparkmirror.copy.task.transform.header_transform import HeaderTransform, count_from
 from sparkmirror.copy.task.transform.transformed_batches import TransformedBatches
@@ -38,12 +38,20 @@ from sparkmirror.wire.batch.records import Record, decompress_records, read_reco
 from sparkmirror.wire.net.buffer_pool import ResponseFrame
 
 
+class RecordsTransform(Protocol):
+    """What the records of one partition pass."""
+
+    def apply(self, records: Iterable[Record]) -> RecordOutcomes:
+        """Return the outcomes, up to the first record that is refused."""
+        ...
+
+
 @dataclass(slots=True, kw_only=True)
 class TransformingConverter(BatchConverter):
     """Converts what is fetched of one queue, with a chain."""
 
     is_timed: ClassVar[bool] = True
-    transform: BatchTransform
+    transform: RecordsTransform
     headers: HeaderTransform | None = None
     """The same chain, if topic and headers are enough for it."""
     failures: PartitionFailures | None = None
@@ -95,7 +103,7 @@ class TransformingConverter(BatchConverter):
     def _convert_upgraded(
         self, queue: PartitionQueue, frame: ResponseFrame, header: BatchHeader, batch: memoryview
     ) -> UncopyableRecord | None:
-        if header.next_offset <= self._collected.position(queue):
+        if header.next_offset <= self._position(queue):
             return None
         return self._transform(queue, header, batch)
 

@@ -94,3 +94,26 @@ def test_the_zone_is_that_of_the_worker(
     local_time = tmp_path / "localtime"
     local_time.symlink_to(link or "/somewhere")
     assert default_zone_name({"TZ": variable}, local_time) == zone
+
+
+QUERY = {"sparkmirror.transform.sql": "SELECT * FROM records"}
+
+
+def test_tasks_get_the_query_and_the_tolerance() -> None:
+    config = {**QUERY, "errors.tolerance": "all", "topics": ".*", "transforms": ""}
+    assert transform_settings(config) == {**QUERY, "errors.tolerance": "all"}
+
+
+def test_a_route_beside_a_query_is_no_work_of_tasks() -> None:
+    route = {
+        "transforms": "r",
+        "transforms.r.type": f"{_CLASSES}.RegexRouter",
+        "transforms.r.regex": "a",
+        "transforms.r.replacement": "b",
+    }
+    assert transform_settings({**QUERY, **route}) == QUERY
+
+
+def test_a_query_beside_other_transformations_fails_the_connector() -> None:
+    with pytest.raises(ConfigError, match="cannot be combined with transforms"):
+        transform_settings({**QUERY, **MASK_PRICE})

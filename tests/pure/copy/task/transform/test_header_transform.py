@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
+from sparkmirror.copy.task.transform.batch_transform import BatchTransform
 from sparkmirror.copy.task.transform.header_transform import HeaderTransform
 from sparkmirror.copy.task.transform.transforming_converter import TransformingConverter
 from sparkmirror.wire.batch.compression import CompressionType
@@ -128,6 +129,7 @@ def test_a_name_is_found_wherever_it_is(body: bytes, name: bytes, at: int) -> No
     transform = converter_of({**DROP_MARKED, "predicates.marked.name": "x"})
     assert isinstance(transform, TransformingConverter)
     assert transform.headers
+    assert isinstance(transform.transform, BatchTransform)
     found = HeaderTransform(transform.transform, [name.decode("latin-1")])
     encoded = encode_name(name.decode("latin-1").encode())
     assert found.may_concern(body) == (encoded in body)

@@ -451,13 +451,17 @@ def test_many_tasks_are_served_at_once(conductor: NoopConductor) -> None:
 def test_the_endpoint_tells_planner_and_tasks_which_protocol_the_server_speaks(
     tmp_path: Path, protocol: ControlProtocol
 ) -> None:
-    endpoint = ControlEndpoint(host="h", port=1, protocol=protocol, secret=b"hidden")
+    endpoint = ControlEndpoint(
+        host="h", port=1, protocol=protocol, secret=b"s", gateway_port=2, gateway_secret="g"
+    )
     endpoint.write(tmp_path / "endpoint")
     assert ControlEndpoint.read(tmp_path / "endpoint") == endpoint
 
 
 def test_the_repr_of_an_endpoint_shows_no_secret() -> None:
-    endpoint = ControlEndpoint(host="h", port=1, protocol=PREFERRED, secret=b"hidden")
+    endpoint = ControlEndpoint(
+        host="h", port=1, protocol=PREFERRED, secret=b"hidden", gateway_secret="hidden"
+    )
     assert "hidden" not in repr(endpoint)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
 from sparkmirror.backoff import Backoff
+from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.snapshot import CopySnapshot, PartitionView
 from sparkmirror.engine.driver.conductor_api import ConductorApi
 from sparkmirror.engine.driver.jobs.driver_job import MAX_FAILED_STARTS, DriverJob
@@ -143,6 +144,18 @@ def test_what_no_retry_can_heal_makes_the_job_fail() -> None:
     started.job.wait(50)
     assert (started.job.phase, started.job.problem) == (DriverPhase.FAILED, "no such topic")
     assert not started.job.is_retriable
+
+
+def test_a_query_that_spark_refuses_makes_the_job_fail_with_the_sentence() -> None:
+    sentence = "sparkmirror.transform.sql has the operator Sort"
+
+    def refuse(job: CopyJob) -> ScriptedConductor:
+        raise ConfigError.of("sparkmirror.transform.sql", sentence)
+
+    job = DriverJob(JOB, refuse, RecordingRunner())
+    job.start()
+    job.wait(50)
+    assert (job.phase, job.problem, job.is_retriable) == (DriverPhase.FAILED, sentence, False)
 
 
 def test_a_conductor_that_another_one_has_fenced_makes_the_job_fail() -> None:

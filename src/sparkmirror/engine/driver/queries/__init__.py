@@ -1,0 +1,1 @@
+"""The short-lived Spark that answers questions about queries."""

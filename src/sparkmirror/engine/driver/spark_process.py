@@ -1,0 +1,57 @@
+"""Prepares this process for Spark: environment variables, links, and the settings of Spark."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sparkmirror.config.files.client_config_line_numbers import written_keys_variable
+from sparkmirror.engine.driver.executor_python_link import link_executor_python
+from sparkmirror.engine.driver.fast_start_spark_home import linked_spark_home
+from sparkmirror.engine.driver.jvm_command import needs_spark_submit
+from sparkmirror.engine.driver.spark_conf import (
+    DriverEnvironment,
+    build_spark_conf,
+    effective_master,
+    is_local_master,
+    spark_environment,
+)
+from sparkmirror.engine.spark.java_check import require_java
+from sparkmirror.engine.supervisor.driver_spec import DriverSpec
+from sparkmirror.java.java_runtime import java_variables
+from sparkmirror.security.oauthbearer.allowed_resources import allowed_variables
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedProcess:
+    """What the start of Spark needs."""
+
+    settings: dict[str, str] = field(repr=False)
+    gateway_home: Path | None
+    """Spark's directory, if its JVM starts without `spark-submit`."""
+
+
+def prepare_process(
+    spec: DriverSpec, directory: Path, python: Path | None = None
+) -> PreparedProcess:
+    """Set environment variables and links for Spark.
+
+    `directory` is for temporary files; `python` is what Spark starts as Python, by default this
+    one. Raises DriverLost without a suitable Java.
+    """
+    os.environ.update(java_variables(os.environ))
+    require_java(os.environ)
+    home = linked_spark_home(os.environ) if is_local_master(effective_master(spec)) else None
+    gateway_home = home.path if home and not needs_spark_submit(spec.conf, os.environ) else None
+    environment = DriverEnvironment(
+        directory=directory,
+        python=str(python or sys.executable),
+        spark_home=home,
+        has_cds_archive=home is not None and home.cds_archive.is_file(),
+        executor_variables=allowed_variables(os.environ) | written_keys_variable(os.environ),
+    )
+    os.environ.update(spark_environment(spec, environment, os.environ))
+    link_executor_python(os.environ["PYSPARK_PYTHON"], Path.cwd(), Path(sys.prefix))
+    return PreparedProcess(build_spark_conf(spec, environment), gateway_home)

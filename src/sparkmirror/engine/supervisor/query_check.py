@@ -1,0 +1,83 @@
+"""Checks the query of a connector before the connector is made.
+
+Only Spark can analyse it. So the check starts a short-lived Spark, once for each query. If that
+cannot start, the query is not refused: the driver checks it again when the connector starts.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from sparkmirror.config.definition.value_types import Props, trim
+from sparkmirror.engine.supervisor.query_process import ask_spark
+from sparkmirror.engine.supervisor.query_request import QueryAnswer, QueryRequest
+from sparkmirror.errors import ConfigFault, DriverLost
+from sparkmirror.transforms.configuration.unsupported_transformations import (
+    unsupported_transformations,
+)
+from sparkmirror.transforms.spark_query import SparkQuery, spark_query, spark_query_settings
+
+log = logging.getLogger(__name__)
+
+MASTER = "spark.master"
+_LOCAL = "local"
+
+
+def cluster_refusal(key: str) -> str:
+    """A sentence for the operator: a query is evaluated on this computer only."""
+    return (
+        f"{key} is not supported on a Spark cluster yet, because records are evaluated in the JVM"
+        " of the driver; leave spark.master out for this connector"
+    )
+
+
+class QueryCheck:
+    """Finds transformations and queries that cannot be run. Any thread may call it; it blocks."""
+
+    def __init__(
+        self,
+        environment: Mapping[str, str],
+        master: str = "",
+        ask: Callable[[QueryRequest], QueryAnswer] | None = None,
+        other_faults: Callable[[Props], Sequence[ConfigFault]] = unsupported_transformations,
+    ) -> None:
+        """`master` is that of the worker; `ask` answers a request and may raise DriverLost.
+
+        `other_faults` finds what is wrong without Spark.
+        """
+        self._other_faults = other_faults
+        self._ask = ask or partial(ask_spark, environment=environment)
+        self._master = master
+        self._lock = threading.Lock()
+        self._errors: dict[SparkQuery, str] = {}
+
+    def faults(self, props: Props) -> Sequence[ConfigFault]:
+        """What cannot be run of a source connector's config."""
+        faults = self._other_faults(props)
+        query = spark_query(props)
+        if faults or query is None:
+            return faults
+        master = trim(props.get(MASTER) or "") or self._master
+        if master and not master.startswith(_LOCAL):
+            return [ConfigFault(query.key, cluster_refusal(query.key))]
+        error = self._error(query, props)
+        return [ConfigFault(query.key, error)] if error else ()
+
+    def _error(self, query: SparkQuery, props: Props) -> str:
+        """Why Spark refuses a query; empty if it does not."""
+        with self._lock:
+            if query not in self._errors:
+                present = {key: value for key, value in props.items() if value is not None}
+                request = QueryRequest(transforms=spark_query_settings(present))
+                try:
+                    error = self._ask(request).error
+                except DriverLost as failure:
+                    log.warning("%s was not checked: %s", query.key, failure)
+                    return ""
+                if error and query.function:
+                    return error  # the module may be changed
+                self._errors[query] = error
+            return self._errors[query]
