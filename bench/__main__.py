@@ -44,7 +44,7 @@ def _names(text: str, known: Sequence[str]) -> list[str]:
     "--workloads",
     default="",
     metavar="NAME,...",
-    help=f"For throughput and transforms, some of {', '.join(KNOWN_WORKLOADS)}.",
+    help=f"For throughput, transforms and steady, some of {', '.join(KNOWN_WORKLOADS)}.",
 )
 @click.option("--who", default="", metavar="NAME,...", help=f"Some of {', '.join(System)}.")
 @click.option("--rounds", type=click.IntRange(min=1), help="Another number of rounds.")
@@ -70,7 +70,7 @@ def main(ctx: click.Context, /, quick: bool, rounds: int | None, name: str, **ch
 @main.command()
 @click.argument("names", nargs=-1, type=click.Choice(MICROBENCHMARKS))
 def micro(names: tuple[str, ...]) -> None:
-    """Run micro benchmarks: batches, record ages, run maps, wire."""
+    """Run micro benchmarks: batches, record ages, run maps, transforms, wire."""
     for name in names or MICROBENCHMARKS:
         click.echo(f"== {name}")
         importlib.import_module(f"bench.micro.{name}").main()

@@ -1,4 +1,4 @@
-"""Measures dedicated mode with all three connectors at steady rates, where a mirror lives.
+"""Measures dedicated mode with all three connectors at steady rates.
 
 `sparkmirror run` and `connect-mirror-maker` get the same `mm2.properties`. A workload is a rate,
 a number of partitions and the linger of the producers. In one run: the start to the first record,

@@ -4,7 +4,7 @@
     JVM ── python (a script) ──▶ client ── its arguments, environment, files ──▶ server
 
 Spark starts six Python processes before it runs the first slot, and each would import pyspark and
-this package for itself: seconds of processor time, and 20 to 50 MB that are shared now. The server
+this package for itself: seconds of processor time, and memory that is shared now. The server
 has one thread and no secret: the driver forks it before it reads its spec. A forked process ends
 when its client is killed, and the server ends with the driver. On this computer only: executors of
 a Spark cluster start Python themselves.

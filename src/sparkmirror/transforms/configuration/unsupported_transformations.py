@@ -1,7 +1,4 @@
-"""The transformations of a source connector that are valid in Connect but cannot be run here.
-
-And dead letters that cannot be written.
-"""
+"""The keys of dead letters with which a source connector cannot be run, and why."""
 
 from __future__ import annotations
 
@@ -24,9 +21,9 @@ _ANY_TIME: Final = JavaEnvironment(now_ms=0)
 
 
 def unsupported_transformations(props: Props) -> Sequence[ConfigFault]:
-    """The faults of what cannot be run. Empty if the tables have found faults in the config.
+    """The faults of the topic for dead letters; none if the config names no such topic.
 
-    What Java reports only when a task starts is left to the start.
+    The tables find the faults of the transformations themselves.
     """
     return [*_deadletterqueue_faults(props), *spark_query_faults(props)]
 

@@ -126,5 +126,5 @@ class DeadLetterTopicCreation:
         elif isinstance(error, TopicExists):
             return None
         else:
-            log.error("Unable to create topic %s for dead letters: %s", name, error)
+            log.error("Unable to create topic %s for dead letters, trying again: %s", name, error)
         return error

@@ -1,4 +1,4 @@
-"""Has dead letters written, and lets their partitions go on when the target has them.
+"""Writes dead letters, and lets their partitions go on when the target has them.
 
 One write at a time, in the background, with letters of all partitions that wait. A queue sends
 nothing behind a letter that is not acknowledged (`partition_queue`), so a write that takes long
