@@ -23,7 +23,11 @@ from sparkmirror.engine.driver.conductor_api import ConductorApi
 from sparkmirror.engine.driver.control.control_server import ControlServer
 from sparkmirror.engine.driver.executor_python_link import link_executor_python
 from sparkmirror.engine.driver.fast_start_spark_home import linked_spark_home
-from sparkmirror.engine.driver.jvm_command import gateway_command, needs_spark_submit
+from sparkmirror.engine.driver.jvm_command import (
+    gateway_command,
+    has_submit_files,
+    needs_spark_submit,
+)
 from sparkmirror.engine.driver.python_planner_cleanup import end_planning_processes
 from sparkmirror.engine.driver.spark_conf import (
     LOOPBACK,
@@ -338,7 +342,9 @@ class SparkApplication:
         home = (
             linked_spark_home(os.environ) if is_local_master(effective_master(self._spec)) else None
         )
-        if home and not needs_spark_submit(self._spec.conf, os.environ):
+        if home and not (
+            needs_spark_submit(self._spec.conf, os.environ) or has_submit_files(home.path)
+        ):
             self._spark_home = home.path
         environment = DriverEnvironment(
             directory=self._directory,
