@@ -167,7 +167,7 @@ class SourcePlanner:
         present = self._topic_ids
         offsets = {p: o for p, o in ends.offsets.items() if ends.has_same_topic(p.topic, present)}
         self._report(
-            [_recreated_sentence(p, o) for p, o in ends.offsets.items() if p not in offsets]
+            [_recreated_sentence(p, o) for p, o in ends.offsets.items() if o and p not in offsets]
         )
         return replace(ends, offsets=offsets)
 

@@ -50,7 +50,9 @@ class GatewayProcess:
         """Wait until the gateway listens. Raises DriverLost if the JVM ends before."""
         while True:
             with contextlib.suppress(FileNotFoundError):
-                return read_address(self._file.read_bytes())
+                address = read_address(self._file.read_bytes())
+                self._file.unlink()  # it has the secret
+                return address
             if (code := self.process.poll()) is not None:
                 raise DriverLost(f"its JVM ended with code {code}")
             time.sleep(_POLL_S)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
@@ -33,8 +34,19 @@ def run(file: Path, clusters: str, log_format: str) -> int:
 
 def run_flows(file: Path, targets: Collection[str], log_format: LogFormat) -> int:
     """Run a node until a signal ends it; returns the exit code. Raises ConfigError."""
-    with IdleDriver() as driver:
+    with ExitStack() as stack:
+        driver = _start_driver()
+        if driver is not None:
+            stack.enter_context(driver)
         with garbage_collection_paused():
             # Imported here because the driver process imports at the same time.
             from sparkmirror.cli.run.dedicated_node import run_dedicated_node
         return run_dedicated_node(file, targets, log_format, driver)
+
+
+def _start_driver() -> IdleDriver | None:
+    """Start a driver process; None if that is not possible: the start of Spark says why."""
+    try:
+        return IdleDriver()
+    except OSError:
+        return None

@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 def run_dedicated_node(
-    file: Path, targets: Collection[str], log_format: LogFormat, driver: IdleDriver
+    file: Path, targets: Collection[str], log_format: LogFormat, driver: IdleDriver | None
 ) -> int:
     """Run a node until a signal ends it; returns the exit code.
 

@@ -44,12 +44,19 @@ SETTINGS_WITHOUT_SUBMIT = (
 SUBMIT_VARIABLES = ("SPARK_", "PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_", "HADOOP_", "YARN_")
 """Environment variables, or their beginnings, of which `spark-submit` and its scripts read some."""
 
+SUBMIT_FILES = ("spark-defaults.conf", "spark-env.sh")
+
 
 def needs_spark_submit(settings: Collection[str], variables: Collection[str]) -> bool:
     """Whether the operator has set anything that `spark-submit` may act on."""
     return not all(key.startswith(SETTINGS_WITHOUT_SUBMIT) for key in settings) or any(
         name.startswith(SUBMIT_VARIABLES) for name in variables
     )
+
+
+def has_submit_files(home: Path) -> bool:
+    """Whether Spark's directory has a file that only `spark-submit` and its scripts read."""
+    return any((home / "conf" / name).exists() for name in SUBMIT_FILES)
 
 
 def class_path(home: Path) -> str:

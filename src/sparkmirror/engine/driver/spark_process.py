@@ -10,7 +10,7 @@ from pathlib import Path
 from sparkmirror.config.files.client_config_line_numbers import written_keys_variable
 from sparkmirror.engine.driver.executor_python_link import link_executor_python
 from sparkmirror.engine.driver.fast_start_spark_home import linked_spark_home
-from sparkmirror.engine.driver.jvm_command import needs_spark_submit
+from sparkmirror.engine.driver.jvm_command import has_submit_files, needs_spark_submit
 from sparkmirror.engine.driver.spark_conf import (
     DriverEnvironment,
     build_spark_conf,
@@ -44,7 +44,8 @@ def prepare_process(
     os.environ.update(java_variables(os.environ))
     require_java(os.environ)
     home = linked_spark_home(os.environ) if is_local_master(effective_master(spec)) else None
-    gateway_home = home.path if home and not needs_spark_submit(spec.conf, os.environ) else None
+    needs_submit = needs_spark_submit(spec.conf, os.environ)
+    has_gateway = home and not (needs_submit or has_submit_files(home.path))
     environment = DriverEnvironment(
         directory=directory,
         python=str(python or sys.executable),
@@ -54,4 +55,5 @@ def prepare_process(
     )
     os.environ.update(spark_environment(spec, environment, os.environ))
     link_executor_python(os.environ["PYSPARK_PYTHON"], Path.cwd(), Path(sys.prefix))
+    gateway_home = home.path if home and has_gateway else None
     return PreparedProcess(build_spark_conf(spec, environment), gateway_home)

@@ -63,26 +63,38 @@ def decode_request(data: bytes) -> ProcessRequest:
 def start_fork_server(directory: Path, modules: Collection[str] = PRELOADED_MODULES) -> Path | None:
     """Import these modules and fork a server; returns what Spark is to start instead of Python.
 
-    None if this is not possible: not Linux, or other threads run already.
+    None if this is not possible: not Linux, a system call is not allowed, the directory has no
+    sockets or executable files, or other threads run already.
     """
     path = directory / "fork-server"
     if not hasattr(os, "pidfd_open") or len(os.fsencode(path)) > MAX_PATH_BYTES:
         return None
     for module in modules:
         importlib.import_module(module)
-    if len(list(Path("/proc/self/task").iterdir())) > 1:  # threads, also those of libraries
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+        if len(list(Path("/proc/self/task").iterdir())) > 1:  # threads, also those of libraries
+            return None
+        script = _write_script(directory / "python", path)
+        if script is not None:
+            _fork_server(path)
+    except OSError:
+        traceback.print_exc()
         return None
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(str(path))
-    listener.listen(_BACKLOG)
-    driver_end, server_end = os.pipe()
-    gc.freeze()
-    if os.fork() == 0:
-        os.close(server_end)
-        _serve(listener, driver_end)
-    os.close(driver_end)  # the other end stays open until this process ends
-    listener.close()
-    return _write_script(directory / "python", path)
+    return script
+
+
+def _fork_server(path: Path) -> None:
+    """Fork a server that listens at this path. Raises OSError."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen(_BACKLOG)
+        driver_end, server_end = os.pipe()
+        gc.freeze()
+        if os.fork() == 0:
+            os.close(server_end)
+            _serve(listener, driver_end)
+        os.close(driver_end)  # the other end stays open until this process ends
 
 
 def _write_script(script: Path, server: Path) -> Path | None:
@@ -173,20 +185,26 @@ class ForkServer:
                 action()
 
     def _accept(self) -> None:
-        client, _ = self._listener.accept()
-        client.settimeout(REQUEST_TIMEOUT_S)
+        """Fork a process for a client. One that cannot be served starts Python itself."""
         try:
-            request, files = _receive(client)
+            client, _ = self._listener.accept()
+        except OSError:
+            traceback.print_exc()
+            return
+        client.settimeout(REQUEST_TIMEOUT_S)
+        files: list[int] = []
+        try:
+            request = _receive(client, files)
+            pid = os.fork()
         except (OSError, ValueError, EOFError):
             traceback.print_exc()
+            _close_files(files)
             client.close()
             return
-        pid = os.fork()
         if pid == 0:
             self._close(client)
             raise ForkedProcess(request, files)
-        for file in files:
-            os.close(file)
+        _close_files(files)
         process = os.pidfd_open(pid)
         self._clients[pid] = client
         self._selector.register(client, selectors.EVENT_READ, partial(self._on_client_gone, pid))
@@ -195,6 +213,8 @@ class ForkServer:
         )
 
     def _on_client_gone(self, pid: int) -> None:
+        if pid not in self._clients:
+            return  # the process has ended in the same turn
         self._forget_client(pid)
         os.kill(pid, signal.SIGTERM)  # it is not waited for yet, so it has the id
 
@@ -224,10 +244,16 @@ class ForkServer:
         client.close()
 
 
-def _receive(client: socket.socket) -> tuple[ProcessRequest, list[int]]:
-    """Return a request and its standard files. Raises OSError, ValueError, EOFError."""
+def _close_files(files: list[int]) -> None:
+    for file in files:
+        os.close(file)
+
+
+def _receive(client: socket.socket, files: list[int]) -> ProcessRequest:
+    """Return a request; append its standard files. Raises OSError, ValueError, EOFError."""
     count = len(fork_client.STANDARD_FILES)
-    length, files, _, _ = socket.recv_fds(client, fork_client.LENGTH_BYTES, count)
+    length, received, _, _ = socket.recv_fds(client, fork_client.LENGTH_BYTES, count)
+    files += received
     if len(length) < fork_client.LENGTH_BYTES or len(files) != count:
         raise EOFError("a client of the fork server has sent no request")
     left = int.from_bytes(length, "big")
@@ -238,4 +264,4 @@ def _receive(client: socket.socket) -> tuple[ProcessRequest, list[int]]:
             raise EOFError("a client of the fork server has ended")
         chunks.append(chunk)
         left -= len(chunk)
-    return decode_request(b"".join(chunks)), files
+    return decode_request(b"".join(chunks))

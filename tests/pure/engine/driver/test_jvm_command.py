@@ -13,6 +13,7 @@ from sparkmirror.engine.driver.jvm_command import (
     GATEWAY_CLASS,
     MODULE_OPTIONS,
     gateway_command,
+    has_submit_files,
     needs_spark_submit,
 )
 from sparkmirror.engine.driver.spark_conf import (
@@ -67,3 +68,11 @@ def test_spark_submit_is_left_out_only_if_it_has_nothing_to_do(
     settings: tuple[str, ...], variables: tuple[str, ...], is_needed: bool
 ) -> None:
     assert needs_spark_submit(settings, variables) is is_needed
+
+
+@pytest.mark.parametrize("name", ["spark-defaults.conf", "spark-env.sh"])
+def test_files_that_only_spark_submit_reads_are_noticed(tmp_path: Path, name: str) -> None:
+    (tmp_path / "conf").mkdir()
+    assert not has_submit_files(tmp_path)
+    (tmp_path / "conf" / name).touch()
+    assert has_submit_files(tmp_path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from sparkmirror.engine.spark import fork_client
-from sparkmirror.engine.spark.fork_server import decode_request
+from sparkmirror.engine.spark.fork_server import ForkServer, decode_request
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="Linux only")
@@ -122,3 +123,23 @@ def test_without_the_server_the_client_becomes_python(driver: FakeDriver) -> Non
     process = driver.start("-m", "forked_module")
     process.communicate()
     assert process.returncode == 7
+
+
+def test_a_client_that_is_gone_with_its_process_does_not_end_the_server() -> None:
+    with socket.socket() as listener:
+        ForkServer(listener, -1)._on_client_gone(os.getpid())
+
+
+def test_a_client_that_sends_no_request_does_not_end_the_server(driver: FakeDriver) -> None:
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(Path(driver.python).with_name("fork-server")))
+        client.send(b"12345678")
+    process = driver.start("-m", "forked_module")
+    process.communicate(b"")
+    assert process.returncode == 7
+
+
+def test_a_directory_without_sockets_means_no_server(tmp_path: Path) -> None:
+    made = FakeDriver(tmp_path / "absent")
+    assert made.python == "None"
+    made.end()
