@@ -205,7 +205,8 @@ class Driver:
         added = DriverJob(job, self._create_conductor, self._application)
         with self._jobs_lock:
             self._jobs[job.name] = added
-        self._priority.on_job_started()
+        if job.tasks:  # a job that is only prepared takes over nothing
+            self._priority.on_job_started()
         return added
 
     def _update_task_count(self) -> None:
