@@ -478,6 +478,7 @@ class Conductor:
         """Resolve, grant, flush: what only the owner of the partitions may do."""
         if not self._has_fenced_earlier_drivers:
             if not self.job.tasks:
+                self._needs_flush = False  # it owns nothing
                 return
             if not self.job.is_exactly_once:
                 self._ledger_cache.reload()

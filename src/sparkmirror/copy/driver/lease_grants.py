@@ -166,8 +166,9 @@ class LeaseGranter:
         return self._limits
 
     def invalidate_limits(self, topic: str) -> None:
-        """Query the limits of a remote topic again before the next grant."""
-        self._limits.pop(topic, None)
+        """Query the limits of a remote topic, and of all routed ones, before the next grant."""
+        for name in (topic, *self._routed_topics.names):
+            self._limits.pop(name, None)
 
     def avoid_codec(self, number: int, reason: str) -> None:
         """Send no batch with this codec in later leases. Logs the first refusal of a codec."""

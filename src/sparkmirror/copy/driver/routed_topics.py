@@ -80,6 +80,11 @@ class RoutedTopics:
     clusters: ClusterQueries
     _names: set[str] = field(default_factory=set)
 
+    @property
+    def names(self) -> Collection[str]:
+        """The topics that tasks have asked for."""
+        return self._names
+
     def find(self, partitions: Iterable[TrackedPartition]) -> RoutedTopicsFound:
         """Create what these partitions ask for; return what exists, and why the rest does not.
 

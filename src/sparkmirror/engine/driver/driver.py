@@ -209,7 +209,8 @@ class Driver:
         added = DriverJob(job, self._new_conductor, self._application)
         with self._jobs_lock:
             self._jobs[job.name] = added
-        self._priority.on_job_started()
+        if job.tasks:  # a job that is only prepared takes over nothing
+            self._priority.on_job_started()
         return added
 
     def _new_conductor(self, job: CopyJob) -> ConductorApi:

@@ -67,6 +67,7 @@ class SparkApplications:
     def start_job(self, job: CopyJob, own_conf: Mapping[str, str]) -> SupervisedJob:
         """Run a job. `own_conf` has the Spark settings of its connector, usually none."""
         owner = job.name if own_conf else _COMMON
+        self._stop_outdated(job, is_common=owner == _COMMON)
         with self._lock:
             was_planning = self._ready_tasks.pop(_planning(job.connector), 0)
             prepared = self._take_prepared(job, is_common=owner == _COMMON)
@@ -109,17 +110,23 @@ class SparkApplications:
             if prepared := self._prepared.get(job_name):
                 prepared.drain()
 
+    def _stop_outdated(self, job: CopyJob, *, is_common: bool) -> None:
+        """End a prepared job that cannot go on with this plan. Blocks, without the lock."""
+        with self._lock:
+            prepared = self._prepared.get(job.name)
+            if prepared is None or _can_continue(prepared, job, is_common=is_common):
+                return
+            del self._prepared[job.name]
+        if not prepared.is_finished:
+            prepared.stop()
+
     def _take_prepared(self, job: CopyJob, *, is_common: bool) -> SupervisedJob | None:
         """Return the prepared job with this plan; None if there is none that can go on with it."""
         prepared = self._prepared.pop(job.name, None)
-        if prepared is None or prepared.is_finished:
+        if prepared is None or not _can_continue(prepared, job, is_common=is_common):
             return None
-        is_usable = is_common and not prepared.is_ending
-        if is_usable and is_same_but_for_tasks(prepared.job, job):
-            prepared.replan(job)
-            return prepared
-        prepared.stop()
-        return None
+        prepared.replan(job)
+        return prepared
 
     def keep_ready(self, group: str, tasks: int) -> None:
         """Keep the common application ready to take over so many tasks of a group at once."""
@@ -193,3 +200,9 @@ class SparkApplications:
 def _planning(connector: str) -> str:
     """Return the name under which Spark is kept ready for a connector; no group has it."""
     return f"planning/{connector}"
+
+
+def _can_continue(prepared: SupervisedJob, job: CopyJob, *, is_common: bool) -> bool:
+    """Whether a prepared job can go on with the tasks of this plan."""
+    is_usable = is_common and not prepared.is_ending and not prepared.is_finished
+    return is_usable and is_same_but_for_tasks(prepared.job, job)

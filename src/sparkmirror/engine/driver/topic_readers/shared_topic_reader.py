@@ -43,7 +43,7 @@ CANCEL_CHECK_S = 0.1
 """How often a waiting call looks for its cancellation."""
 PARTITIONS_CHECK_S = 30.0
 """How often a reader asks whether the topic has other partitions."""
-MAX_UNREAD = 20_000
+MAX_UNREAD = 1_000
 """A subscription with more unread records lets its owner collapse them."""
 
 KeyFilter: TypeAlias = Callable[[bytes], bool]
