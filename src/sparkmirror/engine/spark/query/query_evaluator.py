@@ -1,8 +1,8 @@
 """Evaluates a compiled query on records (`copy.task.transform.record_evaluator`).
 
 A row that a mark leaves out is not evaluated further, as in SQL: a column may fail on rows that the
-condition excludes. If a stage fails on a row, the others are evaluated without it. The first row of
-a stage that fails is evaluated once more alone, for Spark's message.
+condition excludes. If a stage fails on a row, the others are evaluated without it. The first rows
+of a stage that fail are evaluated once more alone, for Spark's message.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from sparkmirror.engine.spark.query.record_columns import ArrowArray, pa
 from sparkmirror.errors import DriverLost
 
 MAX_MESSAGE: Final = 300
+MAX_MESSAGES: Final = 20
+"""How many failed rows of a batch have Spark's message: each is evaluated once more for it."""
 _LATER_FAILURE: Final = FailedRow("org.apache.spark.SparkException", "the query fails on it")
 _JAVA_ERRORS: Final = "java.lang."
 
@@ -107,9 +109,10 @@ class _RowBatch:
             results, valid = _try_evaluate(stage, inputs)
             failed = [index for index, is_valid in enumerate(valid.to_pylist()) if not is_valid]
             if failed:
-                alone = [column.slice(failed[0], 1) for column in inputs]
                 failures = {self.indexes[index]: _LATER_FAILURE for index in failed}
-                failures[self.indexes[failed[0]]] = _failure_of(stage, alone)
+                for index in failed[:MAX_MESSAGES]:
+                    alone = [column.slice(index, 1) for column in inputs]
+                    failures[self.indexes[index]] = _failure_of(stage, alone)
             self._keep(valid)
         if stage.is_mark:
             self._keep(pa.compute.fill_null(results[0], False))
