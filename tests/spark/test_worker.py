@@ -300,14 +300,21 @@ def test_a_changed_config_takes_effect(
         "transforms.days.timestamp.format": "'day'",
     }
     program.call_json("PUT", f"{connector_path(name)}/config", routed)
+
+    def copies_in_transactions() -> bool:
+        views = program.get_json(f"{connector_path(name)}/partitions")["partitions"]
+        return [(view["delivery"], view["state"]) for view in views] == [
+            ("exactly-once", "leased")
+        ] * 2
+
+    # Until then tasks without the transforms may copy.
+    wait_until(copies_in_transactions, "the transforms", SPARK_TIMEOUT_S)
     mirrored_clusters.write_records(one, range(RECORDS))
     wait_until(
         lambda: _committed_records(mirrored_clusters.target, f"east.{one}-day") == RECORDS,
         "the records in the topic that the transforms name",
         SPARK_TIMEOUT_S,
     )
-    views = program.get_json(f"{connector_path(name)}/partitions")["partitions"]
-    assert {view["delivery"] for view in views} == {"exactly-once"}
     assert _committed_records(mirrored_clusters.target, f"east.{one}") == RECORDS
 
 
