@@ -1,4 +1,4 @@
-"""The keys of dead letters with which a source connector cannot be run, and why."""
+"""The keys of dead letters and queries with which a source connector cannot be run, and why."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ANY_TIME: Final = JavaEnvironment(now_ms=0)
 
 
 def unsupported_transformations(props: Props) -> Sequence[ConfigFault]:
-    """The faults of the topic for dead letters; none if the config names no such topic.
+    """The faults of the topic for dead letters and of the query, as far as Spark is not needed.
 
     The tables find the faults of the transformations themselves.
     """
