@@ -34,6 +34,7 @@ from sparkmirror.cluster.describe_topics import (
     find_hidden_topics,
     list_topics,
 )
+from sparkmirror.cluster.shared_topic_listings import WORKER_LISTINGS
 from sparkmirror.cluster.topic_changes import TopicChangesResult
 from sparkmirror.errors import ClusterError, ClusterTimeout
 from sparkmirror.mirror.topics.acls import AclBinding
@@ -65,6 +66,7 @@ class Admin:
         client_id: str = "sparkmirror",
     ) -> None:
         self.cluster = access.cluster
+        self._access = access
         self._timeout_s = timeout_s
         self._router = access.new_router(client_id)
         self._lock = threading.Lock()
@@ -88,9 +90,20 @@ class Admin:
 
     def list_topics(self, known_digest: bytes = b"") -> TopicListing:
         """Describe all topics, unless nothing has changed since a listing with this digest."""
-        return self._call(
+        sent_at = time.monotonic()
+        listing = self._call(
             lambda router, timeout_s: list_topics(router, known_digest, timeout_s=timeout_s)
         )
+        if listing.topics is not None:
+            WORKER_LISTINGS.add(self._access, sent_at, listing)
+        return listing
+
+    def list_topics_since(self, sent_after: float) -> TopicListing:
+        """Describe all topics as at this time (`time.monotonic`) or later.
+
+        A listing that another Admin of this process has asked for since then is enough.
+        """
+        return WORKER_LISTINGS.find(self._access, sent_after) or self.list_topics()
 
     def find_hidden_topics(self, names: Collection[str]) -> dict[str, ClusterError]:
         """Return the topics that this user may not describe, with the error of each."""

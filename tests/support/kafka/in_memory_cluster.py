@@ -32,6 +32,8 @@ class InMemoryCluster(Admin):
         self.is_down = False
         self.topic_listings = 0
         self.unchanged_listings = 0
+        self.listed_since: list[float] = []
+        """For each listing that may be another client's, since when it may have been asked for."""
 
     def describe_cluster(self) -> DescribeClusterResult:
         self._check_available()
@@ -61,6 +63,10 @@ class InMemoryCluster(Admin):
             self.unchanged_listings += 1
             return TopicListing(digest, None)
         return TopicListing(digest, topics)
+
+    def list_topics_since(self, sent_after: float) -> TopicListing:
+        self.listed_since.append(sent_after)
+        return self.list_topics()
 
     def find_hidden_topics(self, names: Collection[str]) -> dict[str, ClusterError]:
         self._check_available()

@@ -52,6 +52,8 @@ class SourceTopics:
         self._source = source
         self._target = target
         self._clock = clock
+        self._created_at: float | None = time.monotonic()
+        """For the first load, listings that other connectors have asked for since are enough."""
         self._known: Partitions = frozenset()
         self._on_target: Partitions = frozenset()
         self._missing: Partitions = frozenset()
@@ -113,9 +115,10 @@ class SourceTopics:
 
     def load(self) -> None:
         """List both clusters for the first time and create what the target lacks. Blocks."""
-        self._known = self._list_source()
+        since, self._created_at = self._created_at, None
+        self._known = self._list_source(since)
         self._reject_self_copy()
-        self._list_target()
+        self._list_target(since)
         self._create_missing()
 
     def refresh(self) -> bool:
@@ -168,9 +171,12 @@ class SourceTopics:
                 " itself for ever; name another target, or use a policy that renames topics",
             )
 
-    def _list_source(self) -> Partitions:
+    def _list_source(self, since: float | None = None) -> Partitions:
         began = self._clock()
-        digest, topics = self._source.list_topics(self._listing_digest)
+        if since is None:
+            digest, topics = self._source.list_topics(self._listing_digest)
+        else:
+            digest, topics = self._source.list_topics_since(since)
         self.refresh_took_s = self._clock() - began
         if topics is None:
             return self._selected
@@ -211,9 +217,11 @@ class SourceTopics:
             )  # fmt: skip
         self._has_logged_heartbeats = has_only_heartbeats
 
-    def _list_target(self) -> None:
+    def _list_target(self, since: float | None = None) -> None:
         selection = self._config.selection
-        topics = self._target.list_topics().topics
+        target = self._target
+        listing = target.list_topics() if since is None else target.list_topics_since(since)
+        topics = listing.topics
         assert topics is not None, "no listing is known"
         listed = _partitions(topics.values())
         self._on_target = selection.filter_target_partitions(listed)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from sparkmirror.connect.connectors.source.source_config import MirrorSourceConfig
@@ -55,6 +57,20 @@ def test_without_changes_only_the_source_is_listed() -> None:
     for _ in range(5):
         assert not harness.topics.refresh()
     assert harness.target.topic_listings == listings
+
+
+def test_only_the_first_load_uses_listings_of_other_connectors() -> None:
+    before = time.monotonic()
+    harness = SourceTopicsHarness(InMemoryCluster("A", orders=1), InMemoryCluster("B"))
+    created = time.monotonic()
+    harness.target.is_down = True
+    with pytest.raises(ClusterUnavailable):
+        harness.topics.load()
+    harness.target.is_down = False
+    harness.topics.load()
+    for cluster in (harness.source, harness.target):
+        (since,) = cluster.listed_since
+        assert before <= since <= created
 
 
 def test_topics_of_an_unchanged_listing_are_not_selected_again() -> None:
