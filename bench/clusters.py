@@ -71,6 +71,7 @@ class BenchClusters:
         codec: str = "none",
         chain: TransformChain | None = None,
         *,
+        tasks: int = 1,
         all_connectors: bool = False,
     ) -> Flow:
         """Return a flow with an alias that no other run has."""
@@ -82,6 +83,7 @@ class BenchClusters:
             alias=f"run{next(self._run_numbers)}",
             codec=codec,
             chain=chain,
+            tasks=tasks,
             all_connectors=all_connectors,
             source_client=self._security(self.source),
             target_client=self._security(self.target),

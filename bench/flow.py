@@ -27,6 +27,8 @@ class Flow:
     target_client: Mapping[str, str] = field(default_factory=dict)
     chain: TransformChain | None = None
     """The transforms of the flow; None for a flow that cannot have any."""
+    tasks: int = 1
+    """`tasks.max` in dedicated mode, where the system's own tuning has none."""
     all_connectors: bool = False
     """Whether heartbeats and checkpoints are on: dedicated mode as an operator starts it."""
 

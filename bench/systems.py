@@ -41,6 +41,9 @@ TUNED_CONSUMER = {
 }
 """Usual tuning for catching up: larger fetches, and a TCP window that the kernel may widen."""
 
+TUNED_TASKS = os.cpu_count() or 1
+"""One task per core."""
+
 _ONLY_COPY = {"emit.heartbeats.enabled": "false", "emit.checkpoints.enabled": "false"}
 """The other systems only copy records, so Java must not do more."""
 _INTERNAL_TOPICS = {
@@ -91,6 +94,7 @@ def mirror_maker_properties(flow: Flow, *, tuned: bool) -> dict[str, str]:
         "status.storage.replication.factor": "1",
         **(_INTERNAL_TOPICS if flow.all_connectors else _ONLY_COPY),
         **{f"{arrow}.{key}": value for key, value in transforms.items()},
+        **({"tasks.max": str(flow.tasks)} if flow.tasks > 1 else {}),
     }
     if not tuned:
         return properties
@@ -99,7 +103,7 @@ def mirror_maker_properties(flow: Flow, *, tuned: bool) -> dict[str, str]:
         producer = producer | {"compression.type": flow.codec}
     return {
         **properties,
-        "tasks.max": str(os.cpu_count() or 1),
+        "tasks.max": str(TUNED_TASKS),
         **{f"{TARGET}.producer.{key}": value for key, value in producer.items()},
         **{f"{flow.alias}.consumer.{key}": value for key, value in TUNED_CONSUMER.items()},
     }

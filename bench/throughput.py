@@ -18,7 +18,7 @@ from bench.flow import Flow
 from bench.scale import Scale
 from bench.session import BenchSession, rotated_systems
 from bench.system_process import SystemProcess
-from bench.systems import System
+from bench.systems import TUNED_TASKS, System
 from bench.workloads import Workload
 from sparkmirror.errors import LabError
 from sparkmirror.wire.batch.compression import CompressionType
@@ -159,7 +159,8 @@ def run_round(
 
         def measure(template: BenchRun = template) -> BenchRun:
             codec = workload.codec.name.lower()
-            flow = clusters.flow([workload.name], PARTITIONS, codec, workload.chain)
+            tasks = 1 if workload.chain is None else TUNED_TASKS
+            flow = clusters.flow([workload.name], PARTITIONS, codec, workload.chain, tasks=tasks)
             records = workload.kept_total(PARTITIONS)
             return run_and_measure(template, clusters, flow, records, session.scale.window_s)
 

@@ -18,7 +18,7 @@ from bench.record_headers import (
     headers_of,
     is_kept,
 )
-from bench.systems import System, mirror_maker_properties, start_command
+from bench.systems import TUNED_TASKS, System, mirror_maker_properties, start_command
 from bench.transform_chain import MASKED_FIELD, NO_TRANSFORMS, TOPIC_AND_HEADERS, TransformChain
 from bench.transforms import HEADER_WORKLOADS, JSON_MASKED, JSON_PLAIN, JSON_WORKLOADS
 from bench.workloads import Workload
@@ -121,6 +121,13 @@ def test_both_systems_get_the_same_transforms(tmp_path: Path) -> None:
     written = (tmp_path / "mm2.properties").read_text("ascii")
     assert "run7->target.transforms.tidy.headers=x-internal\n" in written
     assert start_command(System.SPARKMIRROR, flow(None), tmp_path).argv[3] == "copy"
+
+
+def test_both_systems_get_as_many_tasks() -> None:
+    two_tasks = replace(flow(TOPIC_AND_HEADERS), tasks=TUNED_TASKS)
+    wanted = {tuned: mirror_maker_properties(two_tasks, tuned=tuned) for tuned in (False, True)}
+    assert wanted[True]["tasks.max"] == str(TUNED_TASKS)
+    assert wanted[False].get("tasks.max", "1") == str(TUNED_TASKS)
 
 
 def test_a_routed_flow_has_other_remote_topics() -> None:
