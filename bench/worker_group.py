@@ -43,6 +43,8 @@ WORKLOAD = Workload(
 )
 TIMEOUT_S = 900.0
 PROBE_INTERVAL_S = 0.05
+CLIENT_START_S = 3.0
+"""The clients' own start is over then, so that it is not measured with the death of a worker."""
 SETTLE_S = 10.0
 """How long requests are measured after the rebalance has ended."""
 _RUNNING = "RUNNING"
@@ -222,6 +224,7 @@ def _probing(
         for worker, file in zip(workers, files, strict=True):
             arguments = (worker.address, PROBE_INTERVAL_S, paths_file, file)
             stack.enter_context(clusters.running_program("bench.paced_rest_client", *arguments))
+        time.sleep(CLIENT_START_S)
         yield requests
     for file in files:
         for line in file.read_text("utf-8").splitlines():
