@@ -22,7 +22,7 @@ from bench.throughput import WORKLOADS
 from bench.transforms import WORKLOAD_NAMES
 
 KNOWN_WORKLOADS = (*(one.name for one in WORKLOADS), *WORKLOAD_NAMES, *STEADY_NAMES)
-MICROBENCHMARKS = ("batches", "record_ages", "run_maps", "transforms", "wire")
+MICROBENCHMARKS = ("batches", "record_ages", "run_maps", "small_batches", "transforms", "wire")
 INTERRUPTED = 130
 _FILES = click.argument(
     "files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path)
@@ -70,7 +70,7 @@ def main(ctx: click.Context, /, quick: bool, rounds: int | None, name: str, **ch
 @main.command()
 @click.argument("names", nargs=-1, type=click.Choice(MICROBENCHMARKS))
 def micro(names: tuple[str, ...]) -> None:
-    """Run micro benchmarks: batches, record ages, run maps, transforms, wire."""
+    """Run micro benchmarks: batches, record ages, run maps, small batches, transforms, wire."""
     for name in names or MICROBENCHMARKS:
         click.echo(f"== {name}")
         importlib.import_module(f"bench.micro.{name}").main()

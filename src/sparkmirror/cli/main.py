@@ -14,6 +14,7 @@ from importlib import metadata
 import click
 
 from sparkmirror.cli.garbage_collection import garbage_collection_paused
+from sparkmirror.compiled_modules import module_form
 from sparkmirror.errors import ConfigError, MirrorError, RequestError
 
 COMMANDS = {
@@ -78,8 +79,21 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, COMMANDS[name][1]) for name in sorted(COMMANDS)])
 
 
+def _print_version(ctx: click.Context, _: click.Parameter, is_asked: bool) -> None:
+    if is_asked:
+        click.echo(f"sparkmirror, version {metadata.version('sparkmirror')} ({module_form()})")
+        ctx.exit()
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(metadata.version("sparkmirror"), prog_name="sparkmirror")
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_print_version,
+    help="Show the version and exit.",
+)
 def cli() -> None:
     """Mirror Kafka clusters: a drop-in for MirrorMaker 2."""
 

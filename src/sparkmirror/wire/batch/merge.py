@@ -11,6 +11,7 @@ them again is cheaper than another request. Merged batches come from one respons
 
 from __future__ import annotations
 
+from builtins import memoryview
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -25,7 +26,7 @@ from sparkmirror.wire.batch.header import (
     BatchHeader,
     BytesLike,
 )
-from sparkmirror.wire.batch.records import scan_records
+from sparkmirror.wire.batch.records import corrupt_batch, read_zigzag, scan_records
 
 MAX_SMALL_RECORDS = 32
 """A batch with more records is sent alone."""
@@ -78,28 +79,16 @@ def max_merged_size(header: BatchHeader) -> int:
 def merge_batches(batches: Sequence[SmallBatch]) -> bytearray:
     """Build one batch of several with consecutive offsets. Raises BatchError.
 
-    The result has no producer: forward it like a fetched one. Written for speed: only this lane
-    touches every record of an ordinary topic.
+    The result has no producer: forward it like a fetched one.
     """
     first = batches[0].header
-    varints, known, write = varint.SMALL_VARINTS, len(varint.SMALL_VARINTS), varint.encode
     parts: list[BytesLike] = []
-    add = parts.append
     count, latest = 0, first.max_timestamp
     for header, batch in batches:
         body = bytes(batch[HEADER_BYTES:])
         later = header.base_timestamp - first.base_timestamp
-        for _, fields, _, rest, _, delta, end in scan_records(header, body):
-            stamp = delta + later
-            front = (
-                body[fields : fields + 1]
-                + (varints[stamp] if 0 <= stamp < known else write(stamp))
-                + (varints[count] if count < known else write(count))
-            )
-            length = len(front) + end - rest
-            add((varints[length] if length < known else write(length)) + front)
-            add(body[rest:end])
-            count += 1
+        _add_renumbered(parts, header, body, count, later)
+        count += header.record_count
         latest = max(latest, header.max_timestamp)
     return assemble_batch_from_parts(
         first._replace(
@@ -115,3 +104,60 @@ def merge_batches(batches: Sequence[SmallBatch]) -> bytearray:
         ),
         parts,
     )
+
+
+def _add_renumbered(
+    parts: list[BytesLike], header: BatchHeader, body: bytes, count: int, later: int
+) -> None:
+    """Add the records of a batch, numbered from `count` on, with timestamps `later`.
+
+    Written for speed: only this function touches every record of an ordinary topic. It scans and
+    writes in one pass; the general scan (`scan_records`) is asked what is wrong with a batch.
+    """
+    try:
+        end = _renumber(parts, body, header.record_count, count, later)
+    except (IndexError, ValueError):
+        end = -1
+    if end != len(body):
+        scan_records(header, body)
+        raise corrupt_batch(header, "has gaps and was about to be merged")
+
+
+def _renumber(parts: list[BytesLike], body: bytes, records: int, count: int, later: int) -> int:
+    """Add renumbered records; return the index behind the last one, or -1 if one is malformed."""
+    varints = varint.SMALL_VARINTS
+    known = len(varints)
+    add = parts.append
+    start, front, front_stamp, front_attributes = 0, b"", -1, -1
+    for index in range(records):
+        length, fields = body[start], start + 1
+        if length > 0x7F:
+            length, fields = length - 0x80 + (body[fields] << 7), fields + 1
+            if length > 0x3FFF:
+                length, fields = read_zigzag(body, start)
+        stamp, number = body[fields + 1], fields + 2
+        if stamp > 0x7F:
+            stamp, number = stamp - 0x80 + (body[number] << 7), number + 1
+            if stamp > 0x3FFF:
+                stamp, number = read_zigzag(body, fields + 1)
+        delta, rest = body[number], number + 1
+        if delta > 0x7F:
+            delta, rest = delta - 0x80 + (body[rest] << 7), rest + 1
+            if delta > 0x3FFF:
+                delta, rest = read_zigzag(body, number)
+        end = fields + (length >> 1)
+        if rest > end or delta != index << 1 or length & 1:
+            return -1
+        if stamp != front_stamp or body[fields] != front_attributes:
+            # Most records of a batch have the same two.
+            front_stamp, front_attributes = stamp, body[fields]
+            front = body[fields : fields + 1] + varint.encode((stamp >> 1 ^ -(stamp & 1)) + later)
+        place = count + index
+        shown = varints[place] if place < known else varint.encode(place)
+        length = len(front) + len(shown) + end - rest
+        add(varints[length] if length < known else varint.encode(length))
+        add(front)
+        add(shown)
+        add(body[rest:end])
+        start = end
+    return start

@@ -107,17 +107,17 @@ def _scan_slots(body: bytes, count: int) -> tuple[list[RecordSlot], int]:
         if length > 0x7F:
             length, fields = length - 0x80 + (body[fields] << 7), fields + 1
             if length > 0x3FFF:
-                length, fields = _read_zigzag(body, start)
+                length, fields = read_zigzag(body, start)
         stamp, number = body[fields + 1], fields + 2
         if stamp > 0x7F:
             stamp, number = stamp - 0x80 + (body[number] << 7), number + 1
             if stamp > 0x3FFF:
-                stamp, number = _read_zigzag(body, fields + 1)
+                stamp, number = read_zigzag(body, fields + 1)
         delta, rest = body[number], number + 1
         if delta > 0x7F:
             delta, rest = delta - 0x80 + (body[rest] << 7), rest + 1
             if delta > 0x3FFF:
-                delta, rest = _read_zigzag(body, number)
+                delta, rest = read_zigzag(body, number)
         end = fields + (length >> 1)
         if rest > end or delta >> 1 <= before or (length | delta) & 1:
             break
@@ -127,7 +127,7 @@ def _scan_slots(body: bytes, count: int) -> tuple[list[RecordSlot], int]:
     return slots, start
 
 
-def _read_zigzag(body: bytes, at: int) -> tuple[int, int]:
+def read_zigzag(body: bytes, at: int) -> tuple[int, int]:
     """Read a long number; return its zig-zag form."""
     number, after = varint.decode(body, at)
     return (number << 1) ^ (number >> 63), after

@@ -1,0 +1,1 @@
+"""What builds sparkmirror: compiles the hot modules. No part of the installed package."""
