@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup java jars prometheus old-jars archives checks-and-archives pure-and-old-jars brokers-and-spark demo test test-newcomer test-pure test-brokers test-spark test-brokers-and-spark test-demo test-demo-if-changed test-lab test-lab-if-changed test-image test-image-if-changed soak fuzz lint types imports fmt docs bench check lock clean
+.PHONY: help setup compiled java jars prometheus old-jars archives checks-and-archives pure-and-old-jars brokers-and-spark demo test test-newcomer test-pure test-brokers test-spark test-brokers-and-spark test-demo test-demo-if-changed test-lab test-lab-if-changed test-image test-image-if-changed soak fuzz lint types imports fmt docs bench check lock clean
 
 # Any Python from 3.11 on will do: `make PYTHON=/path/to/python3.12 test`.
 PYTHON ?= $(firstword $(foreach name,python3.13 python3.12 python3.11 python3,$(shell \
@@ -17,6 +17,8 @@ ARGS ?=
 export PYTHONDONTWRITEBYTECODE :=
 # Tests wait a third of their time: more of them run than a small machine has cores.
 TEST_WORKERS ?= 4
+# The tests of modules that may be compiled. They run in both forms.
+TWO_FORM_TESTS := tests/pure/wire/batch tests/pure/copy/task/test_batch_converter.py tests/pure/project/test_compiled_modules.py
 LAB_PATHS := src/sparkmirror/lab src/sparkmirror/cli/lab src/sparkmirror/java tests/brokers/lab tests/support/lab \
 	tests/lab_plugin.py requirements
 DEMO_PATHS := src/sparkmirror/cli/demo src/sparkmirror/cli/progress_line.py src/sparkmirror/cli/worker_live_view.py \
@@ -39,7 +41,10 @@ $(READY): requirements/dev.txt
 	@$(PIP) -q --no-deps --no-build-isolation -e .
 	@touch $(READY)
 
-setup: jars ## make the virtual environment, find or fetch Java, fetch Kafka's jars
+setup: compiled jars ## make the virtual environment, find or fetch Java, fetch Kafka's jars
+
+compiled: $(READY) ## compile the hot modules if there is a C compiler (SPARKMIRROR_COMPILED=no: pure Python)
+	@$(BIN)/python -m sparkmirror_build.compile_modules
 
 java: $(READY) ## find Java 17 or newer; if there is none, fetch one into the virtual environment
 	@$(BIN)/python -m sparkmirror.java.java_runtime > /dev/null 2>&1 || { \
@@ -56,7 +61,7 @@ old-jars: jars ## fetch and check the jars of old versions of Kafka, which tests
 	$(BIN)/sparkmirror lab jars --version 3.0.2 & second=$$!; \
 	$(BIN)/sparkmirror lab jars --version 2.8.2; wait $$first; wait $$second
 
-demo: java ## two real clusters on this computer (ARGS="--for 30" ends by itself)
+demo: compiled java ## two real clusters on this computer (ARGS="--for 30" ends by itself)
 	@$(BIN)/sparkmirror demo $(ARGS)
 
 test: checks-and-archives pure-and-old-jars brokers-and-spark test-demo-if-changed test-lab-if-changed test-image-if-changed ## everything CI runs
@@ -67,10 +72,14 @@ test-newcomer: ## `make test` as a user who is not root, from a long path with a
 prometheus: $(READY) ## find Prometheus; if there is none, unpack Debian's package into the virtual environment
 	@$(BIN)/python -m tests.support.prometheus.prometheus_program
 
-test-pure: prometheus ## the tests that need nothing but Python
+test-pure: compiled prometheus ## the tests that need nothing but Python
 	@$(BIN)/pytest -n $(TEST_WORKERS) --dist worksteal tests/pure $(ARGS)
+	@if [ -z "$(ARGS)" ] && $(BIN)/sparkmirror --version | grep -q '(compiled)'; then \
+		echo "The same in pure Python: the tests of the modules that are compiled."; \
+		SPARKMIRROR_COMPILED=no $(BIN)/pytest -n $(TEST_WORKERS) --dist worksteal $(TWO_FORM_TESTS); \
+	fi
 
-pure-and-old-jars: $(READY) ## both at the same time: jars come slowly, and cost no processor time
+pure-and-old-jars: compiled ## both at the same time: jars come slowly, and cost no processor time
 	@$(MAKE) --no-print-directory -j 2 test-pure old-jars
 
 checks-and-archives: $(READY) ## lint, imports, types and archives, two at the same time: each keeps one core busy
@@ -80,19 +89,19 @@ archives: jars ## class archives with which brokers and Spark start quickly (cac
 	@$(BIN)/python -m sparkmirror.lab.class_archive_builder > /dev/null
 	@$(BIN)/python -m sparkmirror.engine.driver.cds_archive > /dev/null
 
-test-brokers: archives old-jars ## the tests on real Kafka brokers
+test-brokers: compiled archives old-jars ## the tests on real Kafka brokers
 	@$(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder -m "not soak" tests/brokers --ignore tests/brokers/lab $(ARGS)
 
-test-spark: archives prometheus ## the tests on real Spark
+test-spark: compiled archives prometheus ## the tests on real Spark
 	@$(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder -m "not soak" tests/spark --ignore tests/spark/image --ignore tests/spark/test_demo.py $(ARGS)
 
 test-brokers-and-spark: archives old-jars prometheus ## both: the tests on brokers wait, and those on Spark do not
 	@$(MAKE) --no-print-directory brokers-and-spark
 
-brokers-and-spark: $(READY) ## the same where archives, old jars and Prometheus are there already, as in `make test`
+brokers-and-spark: compiled ## the same where archives, old jars and Prometheus are there already, as in `make test`
 	@$(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder -m "not soak" tests/brokers tests/spark --ignore tests/brokers/lab --ignore tests/spark/image --ignore tests/spark/test_demo.py $(ARGS)
 
-test-demo: archives ## the demo, from its start to its end
+test-demo: compiled archives ## the demo, from its start to its end
 	@$(BIN)/pytest -n 0 -m "not soak" tests/spark/test_demo.py $(ARGS)
 	@if [ -z "$(ARGS)" ]; then .ci/changed --record demo $(DEMO_PATHS); fi
 
@@ -128,7 +137,7 @@ test-image-if-changed: $(READY) ## the same, if the image changed since its test
 		echo "The image has not changed: it is not built (make test-image builds and starts it)."; \
 	fi
 
-soak: archives old-jars ## the tests that take long, on real brokers and real Spark (SOAK_MINUTES=60 SOAK_SEED=5)
+soak: compiled archives old-jars ## the tests that take long, on real brokers and real Spark (SOAK_MINUTES=60 SOAK_SEED=5)
 	@$(BIN)/pytest -n 0 -s -m soak tests/brokers tests/spark $(ARGS)
 
 fuzz: $(READY) ## 10,000 changed inputs for each parser (ARGS="--seed 5 --only rest --inputs 100000")
@@ -155,7 +164,7 @@ docs: $(READY) ## print docs/configuration.md, the tables of docs/operate.md, th
 	@$(BIN)/python -m tests.support.absent_metrics_page
 	@$(BIN)/python -m tests.support.prometheus_rule
 
-bench: jars ## side by side with Java MirrorMaker 2, about two hours (ARGS="--quick")
+bench: compiled jars ## side by side with Java MirrorMaker 2, about two hours (ARGS="--quick")
 	@$(BIN)/python -m bench $(ARGS)
 
 check: test ## the same as test: all that CI runs, in CI's order
@@ -171,5 +180,5 @@ lock: $(READY) ## pin the newest dependencies, with hashes
 	@$(COMPILE) pyproject.toml --extra spark --extra msk --constraints requirements/dev.txt --output-file requirements/image.txt
 	@printf 'hatchling\nsetuptools\n' | $(COMPILE) - --constraints requirements/dev.txt --output-file requirements/image-build.txt
 
-clean: ## remove the virtual environment and the tools' caches (not the jars)
-	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+clean: ## remove the virtual environment, compiled modules and the tools' caches (not the jars)
+	@rm -rf $(VENV) src/sparkmirror/compiled .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
