@@ -114,8 +114,16 @@ def test_tests_stay_readable() -> None:
 
 def test_packages_hold_a_docstring_and_nothing_else() -> None:
     for path in SOURCES:
-        if path.name == "__init__.py":
+        if path.name == "__init__.py" and path != ROOT / "src" / "sparkmirror" / "__init__.py":
             assert len(syntax_tree(path).body) == 1, relative(path)
+
+
+def test_the_package_itself_installs_the_finder_of_compiled_modules_and_nothing_else() -> None:
+    body = syntax_tree(ROOT / "src" / "sparkmirror" / "__init__.py").body
+    assert [ast.unparse(statement) for statement in body[1:]] == [
+        "from sparkmirror.compiled_modules import install_finder",
+        "install_finder()",
+    ]
 
 
 def test_nothing_is_left_for_later() -> None:
