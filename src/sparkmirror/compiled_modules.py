@@ -24,9 +24,12 @@ from types import ModuleType
 from typing import NamedTuple
 
 COMPILED_MODULES = (
+    "sparkmirror.copy.task.transform.header_transform",
     "sparkmirror.wire.batch.merge",
+    "sparkmirror.wire.batch.record_headers",
     "sparkmirror.wire.batch.records",
     "sparkmirror.wire.batch.reopen",
+    "sparkmirror.wire.batch.rewrite",
     "sparkmirror.wire.batch.varint",
 )
 """Modules that are measurably faster if they are compiled; docs/decisions/0023 has the figures."""
