@@ -10,6 +10,7 @@ A topic without a leader then delays the partition, and not the transaction of a
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -20,6 +21,9 @@ from sparkmirror.model import TopicPartition
 
 ROUTE_TIMEOUT_S = 10.0
 """How long a group waits for a topic without a leader before the driver looks at the topic."""
+
+LEADERLESS_WAIT_S = 0.1
+"""How long fetches of other partitions may at least wait at the broker meanwhile."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -95,6 +99,19 @@ class RoutingPartition(LeasedPartition):
     def backoff_ends(self) -> tuple[float, ...]:
         """When the task may fetch and when it may send to each topic."""
         return self.fetch_backoff.until, *(one.send_backoff.until for one in self._all)
+
+    def fetchable_at(self, max_queued_bytes: int) -> float:
+        """Return the earliest moment at which a request may name the partition.
+
+        A group waits for the backoffs of all its topics. How long a topic has no leader is unknown.
+        """
+        fetchable_at = LeasedPartition.fetchable_at(self, max_queued_bytes)
+        if not self.routing_queue.has_group:
+            return fetchable_at
+        fetchable_at = max(fetchable_at, *(one.send_backoff.until for one in self._all))
+        if self._leaderless:
+            fetchable_at = max(fetchable_at, time.monotonic() + LEADERLESS_WAIT_S)
+        return fetchable_at
 
     @property
     def _all(self) -> tuple[LeasedPartition, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections import defaultdict, deque
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -22,7 +23,11 @@ from sparkmirror.copy.task.produce.routing_queue import RoutingQueue
 from sparkmirror.copy.task.produce.transaction_manager import TransactionManager
 from sparkmirror.copy.task.produce.transaction_state import Transaction, TransactionPhase
 from sparkmirror.copy.task.reports import TaskReporter
-from sparkmirror.copy.task.routing_partition import ROUTE_TIMEOUT_S, RoutingPartition
+from sparkmirror.copy.task.routing_partition import (
+    LEADERLESS_WAIT_S,
+    ROUTE_TIMEOUT_S,
+    RoutingPartition,
+)
 from sparkmirror.mirror.offsets.run_map import OffsetRun
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.header import read_header
@@ -148,9 +153,12 @@ def test_a_group_is_not_begun_while_one_of_its_topics_has_no_leader() -> None:
     assert not any(sender.may_begin(leader_of, 5.0) for sender in senders)
     assert partition.needs_attention
     assert partition.progress().held_reason == "target: late-3 has no leader, or does not exist"
+    assert partition.fetchable_at(1 << 20) > time.monotonic() + LEADERLESS_WAIT_S / 2
     leaders["late"] = 2
     assert all(sender.may_begin(leader_of, 6.0) for sender in senders)
+    assert partition.fetchable_at(1 << 20) == 0.0
     senders[1].send_backoff.start("target: no", 7.0)
+    assert partition.fetchable_at(1 << 20) == senders[1].send_backoff.until > 7.0
     assert not partition.may_begin(leader_of, 7.0)
     assert partition.progress().held_reason == "target: no"
 
