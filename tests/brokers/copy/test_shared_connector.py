@@ -322,3 +322,21 @@ def test_new_task_configs_move_partitions_between_tasks_of_two_workers(
                 followed.drain()
             early.drain()
     shared.assert_every_record_once()
+
+
+def test_a_plain_owner_fences_tasks_that_another_worker_still_runs_in_transactions(
+    flow: CopyFlow, topic: str, clusters: tuple[Cluster, Cluster], writer: BatchWriter
+) -> None:
+    """The connector needs no transactions any more, and one worker does not know it yet."""
+    shared = SharedConnector(flow, topic, clusters, writer, EXACTLY_ONCE, **SLOW)
+    with flow.harness(shared.job({0: tuple(range(PARTITIONS))})) as late:
+        late.wait_until_all_tasks_copy()
+        plain = replace(shared.job({1: tuple(range(PARTITIONS))}), delivery=SEQUENCED)
+        with flow.harness(plain) as owner:
+            with shared.written_all_the_time():  # the late worker has records to append
+                owner.wait_until_all_tasks_copy()
+                owner.wait_for_more_records()
+            late.give_back(shared.job({}))
+            shared.wait_until_copied(owner)
+            owner.drain()
+    shared.assert_every_record_once()

@@ -541,6 +541,7 @@ class Conductor:
                 waiting_for[tracked.task].append(tracked)
         if not self.job.is_exactly_once:
             every = [tracked for waiting in waiting_for.values() for tracked in waiting]
+            self._transactional_takeover.fence_former_owners(every)
             self._lease_granter.resolve(every, now, self._lock)
         for task, attempt in attempts.items():
             waiting = waiting_for[task]

@@ -95,11 +95,14 @@ class LedgerCache:
 
         Only under the conductor id of that task may the entry be written.
         """
+        task = self.transactional_task(tracked)
+        return tracked.writing_task if task == NO_TASK else task
+
+    def transactional_task(self, tracked: TrackedPartition) -> int:
+        """Return the task that wrote the entry in a transaction; NO_TASK if none did."""
         entry = self.entries.get(tracked.source)
         extension = entry.extension if entry else None
-        if extension and extension.is_transactional and extension.task != NO_TASK:
-            return extension.task
-        return tracked.writing_task
+        return extension.task if extension and extension.is_transactional else NO_TASK
 
     def claim(self, partitions: Collection[TrackedPartition]) -> set[TrackedPartition]:
         """Write open entries; return the partitions that this conductor may grant. Blocks.

@@ -29,7 +29,7 @@ from sparkmirror.copy.driver.resume.resume_point_decision import truncation_warn
 from sparkmirror.copy.driver.sharing.worker_group_membership import GroupMembership
 from sparkmirror.copy.driver.task_attempts import TaskAttempt
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
-from sparkmirror.copy.lease import Lease
+from sparkmirror.copy.lease import NO_TASK, Lease
 from sparkmirror.copy.ledger import LedgerEntry
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 
@@ -96,6 +96,23 @@ class TransactionalTakeover:
                             tracked.give_up(self.membership.renewals_after_fence())
                 clear = [p for p in clear if p.renewals_needed <= self.membership.renewals]
         return clear if attempt.transactional_producer else []
+
+    def fence_former_owners(self, waiting: list[TrackedPartition]) -> None:
+        """Fence the tasks that copied these partitions in transactions, for an owner that does not.
+
+        They may still run on another worker, and commit records behind the position in the ledger.
+        """
+        if not self.membership.is_required:
+            return
+        tasks = {
+            self.ledger_cache.transactional_task(tracked)
+            for tracked in waiting
+            if tracked.needs_resume_point
+        }
+        tasks.discard(NO_TASK)
+        if unfenced := {task for task in tasks if not self.transactional_ids.has_fenced(task)}:
+            self.transactional_ids.fence_tasks(unfenced)
+            self.ledger_cache.reload()
 
     def _fence_guarding_tasks(self, waiting: list[TrackedPartition]) -> None:
         """Fence the tasks whose ids guard the entries of these partitions."""
