@@ -8,6 +8,12 @@ from typing import NamedTuple
 
 MAX_PARTITION = 2**31 - 1
 _PARTITION = re.compile(r"\+?[0-9]+")
+_TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+
+
+def is_topic_name(name: str) -> bool:
+    """Whether a topic can have this name."""
+    return bool(_TOPIC_NAME.fullmatch(name)) and name not in (".", "..")
 
 
 class TopicPartition(NamedTuple):

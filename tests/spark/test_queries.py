@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from sparkmirror.cli.transform.trial import try_transformations
-from sparkmirror.copy.task.transform.record_evaluator import FailedRow, RecordRow
+from sparkmirror.copy.task.transform.record_evaluator import FailedRow, RecordRow, RoutedRecord
 from sparkmirror.engine.supervisor.query_request import QueryRequest
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.model import TopicPartition
@@ -42,6 +42,7 @@ from tests.support.waiting import wait_until
 SQL = "sparkmirror.transform.sql"
 FUNCTION = "sparkmirror.transform"
 RULES = """
+import pandas as pd
 from pyspark.sql import functions as F
 
 def limited(records):
@@ -60,6 +61,22 @@ def with_udf(records):
 
 def nothing(records):
     return None
+
+def with_pandas_udf(records):
+    @F.pandas_udf("string")
+    def uppercase(values: pd.Series) -> pd.Series:
+        return values.str.decode("utf-8").str.upper()
+
+    return records.where(F.col("key").isNotNull()).withColumn("value", uppercase("value"))
+
+def without_pandas(records):
+    import a_package_that_is_not_installed
+
+def in_pandas(records):
+    return records.mapInPandas(lambda batches: batches, records.schema)
+
+def by_key(records):
+    return records.withColumn("topic", F.coalesce(F.col("key").cast("string"), "topic"))
 """
 
 
@@ -118,7 +135,8 @@ def test_the_page_shows_what_queries_make_of_records(
         ("SELECT * FROM records WHERE rand() > 0.5", "has rand, which may give"),
         ("SELECT * FROM records WHERE timestamp < now()", "which may give the same record other"),
         ("SELECT * FROM records WHERE false", "keeps no record"),
-        ("SELECT * EXCEPT (topic), 'x' AS topic FROM records", "gives topic another value"),
+        ("SELECT * EXCEPT (topic), 1 AS topic FROM records", "gives topic the type int"),
+        ("SELECT * EXCEPT (offset), 1L AS offset FROM records", "gives offset another value"),
         ("SELECT * EXCEPT (value), 1 AS value FROM records", "gives value the type int"),
         ("SELECT value FROM records", "gives no column key"),
         ("SELECT nowhere FROM records", "nowhere"),
@@ -140,6 +158,11 @@ def test_a_query_that_does_not_fit_a_mirror_is_refused(
         ("more_rules:counted", "has the operator Aggregate;"),
         ("more_rules:nothing", "returned NoneType; it must return a DataFrame"),
         ("more_rules:absent", "cannot be loaded"),
+        ("more_rules:in_pandas", "has the operator MapInPandas;"),
+        (
+            "more_rules:without_pandas",
+            "more_rules:without_pandas failed: ModuleNotFoundError: No module named",
+        ),
         ("os:system", "loads no plug-in of the module os"),
     ],
 )
@@ -193,6 +216,35 @@ def test_what_a_query_does_not_change_keeps_its_bytes(spark: SparkAnswers) -> No
     ]
 
 
+def test_a_query_that_computes_topic_gives_it_with_each_record(spark: SparkAnswers) -> None:
+    query = (
+        "SELECT * EXCEPT (topic), CASE WHEN headers['return'] IS NOT NULL THEN 'returns'"
+        " ELSE topic END AS topic FROM records WHERE key IS NOT NULL"
+    )
+    records = [
+        Record(1, 5, b"k", b"a"),
+        Record(2, 5, b"k", b"b", ((b"return", b""),)),
+        Record(3, 5, None, b"c"),
+    ]
+    assert evaluated(spark, query, *records) == [
+        RoutedRecord(records[0], "A.t"),
+        RoutedRecord(records[1], "returns"),
+        None,
+    ]
+    assert spark.sql(query).routes_records
+    unchanged = "SELECT * EXCEPT (topic), topic AS topic FROM records WHERE topic = 'A.t'"
+    assert not spark.sql(unchanged).routes_records
+    rows = tuple((0, RecordRow(record, 0)) for record in records)
+    answer = spark(QueryRequest(transforms={FUNCTION: "more_rules:by_key"}, topic="A.t", rows=rows))
+    assert not answer.error
+    assert answer.routes_records
+    assert answer.outcomes == (
+        RoutedRecord(records[0], "k"),
+        RoutedRecord(records[1], "k"),
+        RoutedRecord(records[2], "A.t"),
+    )
+
+
 def test_a_python_function_of_rows_runs_in_the_workers_of_spark(spark: SparkAnswers) -> None:
     records = [
         Record(1, 5, b"k", b"abc"),
@@ -214,6 +266,22 @@ def test_a_python_function_of_rows_runs_in_the_workers_of_spark(spark: SparkAnsw
     assert "UnicodeDecodeError" in failed.message
 
 
+def test_a_pandas_udf_gets_the_rows_of_a_batch(spark: SparkAnswers) -> None:
+    records = [
+        Record(1, 5, b"k", b"abc"),
+        Record(2, 5, None, b"no"),
+        Record(3, 5, b"k", b"\xff"),
+    ]
+    rows = tuple((0, RecordRow(record, 0)) for record in records)
+    transforms = {FUNCTION: "more_rules:with_pandas_udf"}
+    answer = spark(QueryRequest(transforms=transforms, topic="A.t", rows=rows))
+    assert not answer.error
+    first, dropped, failed = answer.outcomes
+    assert (first, dropped) == (records[0]._replace(value=b"ABC"), None)
+    assert isinstance(failed, FailedRow)
+    assert "UnicodeDecodeError" in failed.message
+
+
 # -- a flow that is killed -----------------------------------------------------------------------
 
 PARTITIONS = 2
@@ -224,6 +292,10 @@ BYTES_PER_SECOND = 300_000
 FLOW_QUERY = (
     "SELECT * EXCEPT (value), upper(CAST(value AS STRING)) AS value FROM records"
     " WHERE headers['pii'] IS NULL"
+)
+ROUTING_QUERY = (
+    "SELECT * EXCEPT (topic), CASE WHEN headers['pii'] IS NULL THEN topic"
+    " ELSE concat(topic, '.pii') END AS topic FROM records"
 )
 
 
@@ -255,6 +327,30 @@ class QueriedTopic:
     def copied(self) -> list[tuple[int, object]]:
         """The records of the remote topic, read with librdkafka."""
         return self._read(self.remote, self._clusters.target.bootstrap)
+
+    def expected_by_topic(self) -> dict[str, list[tuple[int, object]]]:
+        """The source's records by the topic that ROUTING_QUERY gives them."""
+        pii: list[tuple[int, object]] = []
+        others: list[tuple[int, object]] = []
+        for partition, content in self._read(self.topic, self._clusters.source.bootstrap):
+            (pii if content[3] else others).append((partition, content))
+        return {self.remote: others, self.pii: pii}
+
+    def copied_by_topic(self) -> dict[str, list[tuple[int, object]]]:
+        """The records of both topics at read_committed, the default of librdkafka."""
+        bootstrap = self._clusters.target.bootstrap
+        return {topic: self._read(topic, bootstrap) for topic in (self.remote, self.pii)}
+
+    @property
+    def pii(self) -> str:
+        """The topic that gets records with the header `pii`."""
+        return f"{self.remote}.pii"
+
+    def is_routed(self) -> bool:
+        """Whether as many records are on the target as are expected there."""
+        if not {self.remote, self.pii} <= self._clusters.target_topics():
+            return False
+        return sum(map(len, self.copied_by_topic().values())) >= RECORDS * PARTITIONS
 
     def wait_for_share(self, share: float) -> None:
         """Wait until so much of the topic is on the target."""
@@ -301,13 +397,15 @@ def kill_slots(program: MirrorProcess) -> None:
         slot.kill()
 
 
-def test_a_flow_with_a_query_survives_kills_of_task_driver_worker_and_broker(
+def test_flows_with_queries_survive_kills_of_task_driver_worker_and_broker(
     mirrored_clusters: MirroredClusters,
     program_clusters: tuple[Cluster, Cluster],
     tmp_path: Path,
 ) -> None:
     name = f"q{secrets.token_hex(3)}"
+    other = f"r{secrets.token_hex(3)}"
     flow = QueriedTopic(mirrored_clusters, name)
+    routed_flow = QueriedTopic(mirrored_clusters, other)
     properties = worker_properties(mirrored_clusters.target, f"group-{name}")
     path = f"{connector_path(name)}/config"
     with running_worker(properties, tmp_path) as program:
@@ -316,6 +414,8 @@ def test_a_flow_with_a_query_survives_kills_of_task_driver_worker_and_broker(
         assert refused.status == HTTPStatus.BAD_REQUEST
         assert "has the operator GlobalLimit" in refused.message
         program.call_json("PUT", path, query_config(mirrored_clusters, name, FLOW_QUERY))
+        routing = query_config(mirrored_clusters, other, ROUTING_QUERY)
+        program.call_json("PUT", f"{connector_path(other)}/config", routing)
         flow.wait_for_share(0.1)
         kill_slots(program)
         flow.wait_for_share(0.3)
@@ -332,4 +432,8 @@ def test_a_flow_with_a_query_survives_kills_of_task_driver_worker_and_broker(
         flow.wait_for_share(1.0)
         program.wait_for_states(name, "RUNNING", "RUNNING", "RUNNING")
         assert flow.copied() == flow.expected()
+        wait_until(routed_flow.is_routed, "the query has sent all records", SPARK_TIMEOUT_S)
+        assert routed_flow.copied_by_topic() == routed_flow.expected_by_topic()
+        states = program.call_json("GET", f"{connector_path(other)}/status")
+        assert states["connector"]["state"] == "RUNNING"
         program.stop()

@@ -2,22 +2,35 @@
 
 The `copy` command or a source connector makes the job, the driver runs it. It travels as JSON and
 may have secrets (`settings`).
+
+A job whose records of one topic may go to different topics copies in transactions. For a chain of
+transformations the worker says so when it makes the job. What a query does only Spark can say, so
+the driver finds it out when the job starts (`routing_job`).
 """
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 
+from sparkmirror.config.tables.transform_additions import DEADLETTERQUEUE_TOPIC
 from sparkmirror.copy.delivery import (
     DEFAULT_COMMIT_INTERVAL_S,
     DEFAULT_TRANSACTION_TIMEOUT_S,
     DeliveryMode,
 )
 from sparkmirror.copy.settings import CopySettings
+from sparkmirror.errors import ConfigError
 from sparkmirror.model import TopicPartition
+from sparkmirror.transforms.configuration.error_settings import dead_letter_topic
+from sparkmirror.transforms.spark_query import spark_query
+
+QUERY_WITH_DEAD_LETTERS = (
+    f"{DEADLETTERQUEUE_TOPIC} is not supported with a query that computes topic, which may send"
+    " records of one topic to different topics: leave one of them out"
+)
 
 
 class DataLossPolicy(enum.StrEnum):
@@ -166,3 +179,38 @@ class CopyJob:
         fields["delivery"] = DeliveryMode(fields["delivery"])
         fields["syncs"] = OffsetSyncsTopic(**fields["syncs"]) if fields.get("syncs") else None
         return cls(**fields)
+
+
+def routing_job(job: CopyJob) -> CopyJob:
+    """Return the job in transactions, whatever the worker's setting is.
+
+    Raises ConfigError if the job cannot send records of one topic to different topics.
+    """
+    if spark_query(job.settings.transforms) and dead_letter_topic(job.settings.transforms):
+        raise ConfigError.of(DEADLETTERQUEUE_TOPIC, QUERY_WITH_DEAD_LETTERS)
+    if job.is_exactly_once:
+        return job
+    _require_offsets_on_target(job)
+    return replace(job, delivery=DeliveryMode.EXACTLY_ONCE)
+
+
+def may_copy_in_transactions(job: CopyJob) -> bool:
+    """Whether the driver may have to copy the job in transactions, as far as the worker knows."""
+    return job.is_exactly_once or spark_query(job.settings.transforms) is not None
+
+
+def _require_offsets_on_target(job: CopyJob) -> None:
+    """Raise ConfigError if the offsets topic is not on the target: one transaction has both."""
+    servers = [
+        {server.strip() for server in client.get("bootstrap.servers", "").split(",")}
+        for client in (job.offsets_client or job.settings.target, job.settings.target)
+    ]
+    if servers[0].isdisjoint(servers[1]):
+        query = spark_query(job.settings.transforms)
+        raise ConfigError.of(
+            query.key if query else "transforms",
+            "transforms that send records of one topic to different topics need the source offsets"
+            f" in the target cluster {job.settings.target_alias}, in one transaction with the"
+            " records: set offsets.storage.topic of the connector to a topic there, or use a worker"
+            " whose bootstrap.servers name that cluster",
+        )

@@ -17,7 +17,7 @@ from sparkmirror.errors import ConfigError, ConfigFault, TransformError
 from sparkmirror.transforms.configuration.connector_transformer import tolerates_errors
 from sparkmirror.transforms.configuration.transformation_stages import transformation_chain
 from sparkmirror.transforms.data.java_environment import JavaEnvironment
-from sparkmirror.transforms.static_route import without_routing
+from sparkmirror.transforms.static_route import StaticRoute, remote_topic_route, without_routing
 
 _ANY_TIME: Final = JavaEnvironment(now_ms=0)
 """Which stages there are does not depend on the clock."""
@@ -50,6 +50,11 @@ def spark_query_settings(props: Mapping[str, str]) -> Mapping[str, str]:
     """The keys of a query that tasks need; none without a query."""
     keys = (TRANSFORM_SQL, TRANSFORM_FUNCTION, ERRORS_TOLERANCE)
     return {key: trim(props[key]) for key in keys if trim(props.get(key) or "")}
+
+
+def query_route(props: Mapping[str, str]) -> StaticRoute:
+    """The routes by the name of the topic that stand beside a query: it comes before them."""
+    return remote_topic_route(transformation_chain(props, _ANY_TIME))
 
 
 def spark_query_faults(props: Props) -> Sequence[ConfigFault]:

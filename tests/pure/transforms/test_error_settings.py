@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from sparkmirror.errors import ConfigError
-from sparkmirror.transforms.configuration.error_settings import DeadLetterTopic, ErrorSettings
-from sparkmirror.transforms.configuration.unsupported_transformations import (
-    unsupported_transformations,
+from sparkmirror.transforms.configuration.dead_letter_and_query_faults import (
+    dead_letter_and_query_faults,
 )
+from sparkmirror.transforms.configuration.error_settings import DeadLetterTopic, ErrorSettings
 
 QUEUE = "sparkmirror.errors.deadletterqueue"
 TOPIC = f"{QUEUE}.topic.name"
@@ -60,6 +60,6 @@ DAYS = {
     ],
 )
 def test_dead_letters_need_tolerance_and_a_name(props: dict[str, str], fault: str) -> None:
-    found = "; ".join(one.message for one in unsupported_transformations(props))
+    found = "; ".join(one.message for one in dead_letter_and_query_faults(props))
     assert fault in found
     assert bool(fault) is bool(found)

@@ -8,7 +8,12 @@ from dataclasses import dataclass, field, replace
 from sparkmirror.copy.settings import CopySettings
 from sparkmirror.copy.task.batch_converter import BatchConverter
 from sparkmirror.copy.task.transform.converter_factory import ConverterFactory
-from sparkmirror.copy.task.transform.record_evaluator import FailedRow, RecordRow, RowOutcome
+from sparkmirror.copy.task.transform.record_evaluator import (
+    FailedRow,
+    RecordRow,
+    RoutedRecord,
+    RowOutcome,
+)
 from sparkmirror.wire.batch.records import Record
 from sparkmirror.wire.batch.target_limits import TargetLimits
 from tests.support.copy.pending_batches import make_lease
@@ -23,6 +28,7 @@ class UppercaseEvaluator:
     """Drops records with the header `drop`, fails on the value `bad`, makes others uppercase."""
 
     calls: list[list[RecordRow]] = field(default_factory=list)
+    routes_records: bool = False
 
     def evaluate(
         self, topic: str, partition: int, rows: Sequence[RecordRow], *, stops_at_failure: bool
@@ -32,6 +38,28 @@ class UppercaseEvaluator:
         outcomes = [uppercase(row.record) for row in rows]
         failed = [index for index, one in enumerate(outcomes) if isinstance(one, FailedRow)]
         return outcomes[: failed[0] + 1] if failed and stops_at_failure else outcomes
+
+
+NULL_TOPIC = b"null"
+"""A key for which `KeyAsTopicEvaluator` gives null."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyAsTopicEvaluator:
+    """Computes `topic`: the key, or the topic as it was for records without a key."""
+
+    routes_records: bool = True
+
+    def evaluate(
+        self, topic: str, partition: int, rows: Sequence[RecordRow], *, stops_at_failure: bool
+    ) -> list[RowOutcome]:
+        return [RoutedRecord(row.record, _key_as_topic(row.record, topic)) for row in rows]
+
+
+def _key_as_topic(record: Record, topic: str) -> str | None:
+    if record.key == NULL_TOPIC:
+        return None
+    return topic if record.key is None else record.key.decode()
 
 
 def uppercase(record: Record) -> RowOutcome:

@@ -8,8 +8,9 @@ from functools import partial
 from typing import TypeAlias
 
 from sparkmirror.copy.task.transform.batch_transform import header_bytes, header_text
-from sparkmirror.copy.task.transform.query_transform import CREATE_TIME, failed_record
-from sparkmirror.copy.task.transform.record_evaluator import RecordRow, RowOutcome
+from sparkmirror.copy.task.transform.query_topics import QueryTopics
+from sparkmirror.copy.task.transform.query_transform import CREATE_TIME, QueryRecord, query_record
+from sparkmirror.copy.task.transform.record_evaluator import RecordRow
 from sparkmirror.engine.supervisor.query_process import ask_spark
 from sparkmirror.engine.supervisor.query_request import QueryAnswer, QueryRequest
 from sparkmirror.errors import ConfigError
@@ -17,9 +18,10 @@ from sparkmirror.transforms.record import KafkaRecord
 from sparkmirror.transforms.record_transformer import (
     NO_TIMESTAMP,
     DroppedRecord,
+    FailedRecord,
     Outcome,
 )
-from sparkmirror.transforms.spark_query import spark_query, spark_query_settings
+from sparkmirror.transforms.spark_query import query_route, spark_query, spark_query_settings
 from sparkmirror.wire.batch.records import Record
 
 AskSpark: TypeAlias = Callable[[QueryRequest], QueryAnswer]
@@ -29,13 +31,12 @@ def query_outcomes(
     config: Mapping[str, str],
     offsets: Sequence[int],
     before: Sequence[KafkaRecord],
-    routed: Sequence[Outcome],
     ask: AskSpark | None,
 ) -> list[Outcome]:
     """Return the outcomes of records. Blocks while Spark starts.
 
-    `routed` are the records after transforms, which only name topics. Raises ConfigError if Spark
-    refuses the query, DriverLost if it does not answer.
+    Transforms beside the query only name topics. Raises ConfigError if Spark refuses the query,
+    DriverLost if it does not answer.
     """
     query = spark_query(config)
     assert query is not None, "the config has a query"
@@ -49,9 +50,10 @@ def query_outcomes(
     answer = (ask or partial(ask_spark, environment=os.environ))(request)
     if answer.error:
         raise ConfigError.of(query.key, answer.error)
+    topics = QueryTopics(query_route(config))
     return [
-        _outcome(given, outcome, tolerates_errors=query.tolerates_errors)
-        for given, outcome in zip(routed, answer.outcomes, strict=True)
+        _outcome(given, query_record(outcome, topics), topics, query.tolerates_errors)
+        for given, outcome in zip(before, answer.outcomes, strict=True)
     ]
 
 
@@ -61,14 +63,19 @@ def _to_record(offset: int, record: KafkaRecord) -> Record:
     return Record(offset, timestamp, record.key, record.value, headers)
 
 
-def _outcome(routed: Outcome, outcome: RowOutcome, *, tolerates_errors: bool) -> Outcome:
-    failed = failed_record(outcome)
-    if failed is not None:
-        return DroppedRecord(failed) if tolerates_errors else failed
-    if not isinstance(outcome, Record) or not isinstance(routed, KafkaRecord):
+def _outcome(
+    before: KafkaRecord,
+    given: QueryRecord | FailedRecord | None,
+    topics: QueryTopics,
+    tolerates_errors: bool,
+) -> Outcome:
+    if isinstance(given, FailedRecord):
+        return DroppedRecord(given) if tolerates_errors else given
+    if given is None:
         return DroppedRecord()
-    timestamp = None if outcome.timestamp == NO_TIMESTAMP else outcome.timestamp
-    headers = tuple((header_text(name), value) for name, value in outcome.headers)
-    return KafkaRecord(
-        routed.topic, routed.partition, timestamp, outcome.key, outcome.value, headers
-    )
+    record, topic = given.record, given.topic or topics.find(before.topic)
+    if isinstance(topic, FailedRecord):
+        return topic
+    timestamp = None if record.timestamp == NO_TIMESTAMP else record.timestamp
+    headers = tuple((header_text(name), value) for name, value in record.headers)
+    return KafkaRecord(topic, before.partition, timestamp, record.key, record.value, headers)

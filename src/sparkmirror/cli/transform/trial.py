@@ -93,7 +93,7 @@ def try_transformations(
         outcomes = [transformer.transform(one) for one in before]
         if query is not None and read and not refusals:
             offsets = [one.offset for one in read]
-            outcomes = query_outcomes(config, offsets, before, outcomes, ask)
+            outcomes = query_outcomes(config, offsets, before, ask)
     lane = connector_lane(config)
     return Trial(
         records=tuple(

@@ -51,7 +51,8 @@ TRANSFORM_ADDITIONS: Final = ConfigDef(
         MEDIUM,
         "A query in Spark's SQL whose rows are the records: SELECT ... FROM records, with WHERE if "
         "records are to be left out. Columns: topic, partition, offset, timestamp, timestamp_type, "
-        "key, value, headers. It must give key, value, headers and timestamp.",
+        "key, value, headers. It must give key, value, headers and timestamp. If it computes "
+        "topic, records go to different topics, in transactions.",
     ),
     ConfigKey(
         TRANSFORM_FUNCTION,

@@ -62,7 +62,7 @@ from sparkmirror.copy.driver.sharing.worker_group_membership import NOT_A_MEMBER
 from sparkmirror.copy.driver.task_attempts import SendMessage, TaskAttempt
 from sparkmirror.copy.driver.task_events import TaskEventHandler
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
-from sparkmirror.copy.job import CopyJob
+from sparkmirror.copy.job import CopyJob, routing_job
 from sparkmirror.copy.ledger import Ledger
 from sparkmirror.copy.snapshot import CopySnapshot
 from sparkmirror.copy.task.transform.converter_factory import (
@@ -102,9 +102,10 @@ class Conductor:
     ) -> None:
         """Without a store for run maps, they are lost when the driver ends.
 
-        Blocks until Spark has checked the query of the job, if it has one.
+        Blocks until Spark has checked the query of the job, if it has one. Raises ConfigError.
         """
         self._converters = ConverterFactory.for_reconcile(job.settings, new_evaluator)
+        job = self._in_needed_mode(job)
         self._membership = GroupMembership(is_required=job.is_shared)
         self._progress = OffsetTranslationPublisher.for_job(job, runs, self._membership.is_valid)
         self._lock = threading.Lock()
@@ -193,6 +194,10 @@ class Conductor:
         """The current job."""
         return self._job_partitions.job
 
+    def _in_needed_mode(self, job: CopyJob) -> CopyJob:
+        """Return the job, in transactions if its query computes topics. Raises ConfigError."""
+        return routing_job(job) if self._converters.may_route_records else job
+
     @property
     def _partitions(self) -> dict[TopicPartition, TrackedPartition]:
         return self._job_partitions.tracked
@@ -274,7 +279,7 @@ class Conductor:
 
         A partition that stays with its task is not interrupted; one that moves is revoked first.
         """
-        self._inbox.put(lambda: self._task_events.replan(job))
+        self._inbox.put(lambda: self._task_events.replan(self._in_needed_mode(job)))
 
     def set_rate(self, bytes_per_s: int) -> None:
         """Limit every task to this rate; 0 means no limit."""

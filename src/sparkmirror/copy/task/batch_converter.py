@@ -101,14 +101,21 @@ class BatchConverter:
         """Queue what can be copied, in order; return the first record that cannot be, if any."""
         batches, expected = len(queue.ready), queue.next_expected
         uncopyable = self._queue_batches(queue, frame, records, aborted, deadline)
-        if len(queue.ready) > batches:
-            first, last = queue.ready[batches].header, queue.ready[-1].header
-            count = queue.next_expected - expected
-            now_ms = int(self.clock() * 1000)
-            oldest_ms = min(first.base_timestamp, last.base_timestamp)
-            newest_ms = max(first.max_timestamp, last.max_timestamp)
-            self.ages.add(oldest_ms, newest_ms, count, now_ms)
+        self._count_ages(queue, batches, expected)
         return uncopyable
+
+    def _count_ages(self, queue: PartitionQueue, batches: int, expected: int) -> None:
+        """Count what was queued behind so many batches and records."""
+        if len(queue.ready) > batches:
+            ends = queue.ready[batches], queue.ready[-1]
+            self._add_ages(ends, queue.next_expected - expected)
+
+    def _add_ages(self, batches: Sequence[PendingBatch], records: int) -> None:
+        """Count this many records, whose times the headers of these batches have."""
+        if batches:
+            oldest_ms = min(batch.header.base_timestamp for batch in batches)
+            newest_ms = max(batch.header.max_timestamp for batch in batches)
+            self.ages.add(oldest_ms, newest_ms, records, int(self.clock() * 1000))
 
     def _queue_batches(
         self,

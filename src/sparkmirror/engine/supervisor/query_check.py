@@ -12,11 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from sparkmirror.config.definition.value_types import Props, trim
+from sparkmirror.config.tables.transform_additions import DEADLETTERQUEUE_TOPIC
+from sparkmirror.copy.job import QUERY_WITH_DEAD_LETTERS
 from sparkmirror.engine.supervisor.query_process import ask_spark
 from sparkmirror.engine.supervisor.query_request import QueryAnswer, QueryRequest
 from sparkmirror.errors import ConfigFault, DriverLost
-from sparkmirror.transforms.configuration.unsupported_transformations import (
-    unsupported_transformations,
+from sparkmirror.transforms.configuration.dead_letter_and_query_faults import (
+    dead_letter_and_query_faults,
 )
 from sparkmirror.transforms.spark_query import SparkQuery, spark_query, spark_query_settings
 
@@ -42,7 +44,7 @@ class QueryCheck:
         environment: Mapping[str, str],
         master: str = "",
         ask: Callable[[QueryRequest], QueryAnswer] | None = None,
-        other_faults: Callable[[Props], Sequence[ConfigFault]] = unsupported_transformations,
+        other_faults: Callable[[Props], Sequence[ConfigFault]] = dead_letter_and_query_faults,
     ) -> None:
         """`master` is that of the worker; `ask` answers a request and may raise DriverLost.
 
@@ -52,7 +54,7 @@ class QueryCheck:
         self._ask = ask or partial(ask_spark, environment=environment)
         self._master = master
         self._lock = threading.Lock()
-        self._errors: dict[SparkQuery, str] = {}
+        self._answers: dict[SparkQuery, QueryAnswer] = {}
 
     def faults(self, props: Props) -> Sequence[ConfigFault]:
         """What cannot be run of a source connector's config."""
@@ -63,21 +65,25 @@ class QueryCheck:
         master = trim(props.get(MASTER) or "") or self._master
         if master and not master.startswith(_LOCAL):
             return [ConfigFault(query.key, cluster_refusal(query.key))]
-        error = self._error(query, props)
-        return [ConfigFault(query.key, error)] if error else ()
+        answer = self._answer(query, props)
+        if answer.error:
+            return [ConfigFault(query.key, answer.error)]
+        if answer.routes_records and trim(props.get(DEADLETTERQUEUE_TOPIC) or ""):
+            return [ConfigFault(DEADLETTERQUEUE_TOPIC, QUERY_WITH_DEAD_LETTERS)]
+        return ()
 
-    def _error(self, query: SparkQuery, props: Props) -> str:
-        """Why Spark refuses a query; empty if it does not."""
+    def _answer(self, query: SparkQuery, props: Props) -> QueryAnswer:
+        """What Spark says of a query."""
         with self._lock:
-            if query not in self._errors:
+            if query not in self._answers:
                 present = {key: value for key, value in props.items() if value is not None}
                 request = QueryRequest(transforms=spark_query_settings(present))
                 try:
-                    error = self._ask(request).error
+                    answer = self._ask(request)
                 except DriverLost as failure:
                     log.warning("%s was not checked: %s", query.key, failure)
-                    return ""
-                if error and query.function:
-                    return error  # the module may be changed
-                self._errors[query] = error
-            return self._errors[query]
+                    return QueryAnswer()
+                if answer.error and query.function:
+                    return answer  # the module may be changed
+                self._answers[query] = answer
+            return self._answers[query]

@@ -11,7 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from sparkmirror.copy.task.transform.record_evaluator import FailedRow, RecordRow, RowOutcome
+from sparkmirror.copy.task.transform.record_evaluator import (
+    FailedRow,
+    RecordRow,
+    RoutedRecord,
+    RowOutcome,
+)
 from sparkmirror.wire.batch.records import Record
 
 
@@ -43,17 +48,29 @@ class QueryAnswer:
     """Why the query cannot be used, or what it makes of the records."""
 
     error: str = ""
+    routes_records: bool = False
+    """Whether the query computes `topic`."""
     outcomes: tuple[RowOutcome, ...] = field(default=(), repr=False)
 
     def to_line(self) -> bytes:
         """The answer as one line."""
-        return _line({"error": self.error, "outcomes": [_outcome_json(o) for o in self.outcomes]})
+        return _line(
+            {
+                "error": self.error,
+                "routes_records": self.routes_records,
+                "outcomes": [_outcome_json(outcome) for outcome in self.outcomes],
+            }
+        )
 
     @classmethod
     def from_line(cls, line: bytes) -> Self:
         """Read a line of `to_line`."""
         value = json.loads(line)
-        return cls(error=value["error"], outcomes=tuple(map(_outcome, value["outcomes"])))
+        return cls(
+            error=value["error"],
+            routes_records=value["routes_records"],
+            outcomes=tuple(map(_outcome, value["outcomes"])),
+        )
 
 
 def _line(value: Mapping[str, Any]) -> bytes:
@@ -63,10 +80,14 @@ def _line(value: Mapping[str, Any]) -> bytes:
 def _outcome_json(outcome: RowOutcome) -> Any:
     if isinstance(outcome, FailedRow):
         return {"class": outcome.error_class, "message": outcome.message}
+    if isinstance(outcome, RoutedRecord):
+        return {"record": _parts(outcome.record), "topic": outcome.topic}
     return None if outcome is None else _parts(outcome)
 
 
 def _outcome(value: Any) -> RowOutcome:
+    if isinstance(value, dict) and "record" in value:
+        return RoutedRecord(_record(value["record"]), value["topic"])
     if isinstance(value, dict):
         return FailedRow(value["class"], value["message"])
     return None if value is None else _record(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sparkmirror.copy.job import CopyJob
+from sparkmirror.copy.job import CopyJob, may_copy_in_transactions
 
 
 def is_same_but_for_tasks(old: CopyJob, new: CopyJob) -> bool:
@@ -19,14 +19,15 @@ def is_same_but_for_tasks(old: CopyJob, new: CopyJob) -> bool:
         start=new.start,
         on_loss=new.on_loss,
     )
-    is_other_set = new.is_exactly_once and not is_same_task_set(old, new)
+    is_other_set = may_copy_in_transactions(new) and not is_same_task_set(old, new)
     return same == new and not is_other_set
 
 
 def is_same_task_set(old: CopyJob, new: CopyJob) -> bool:
     """Whether two jobs belong to the same set of task configs; a worker may own other tasks of it.
 
-    In exactly-once mode every other set begins with fencing, and every task starts again.
+    In exactly-once mode every other set begins with fencing, and every task starts again. So it is
+    with a query, which may need transactions.
     """
     return old.task_count == new.task_count and all(
         old.tasks[task] == new.tasks[task] for task in old.tasks.keys() & new.tasks.keys()

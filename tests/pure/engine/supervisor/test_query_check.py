@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkmirror.copy.task.transform.record_evaluator import FailedRow, RecordRow
+from sparkmirror.copy.task.transform.record_evaluator import FailedRow, RecordRow, RoutedRecord
 from sparkmirror.engine.supervisor.query_check import QueryCheck
 from sparkmirror.engine.supervisor.query_process import ask_spark
 from sparkmirror.engine.supervisor.query_request import QueryAnswer, QueryRequest
@@ -110,13 +110,29 @@ def test_a_route_by_the_name_of_the_topic_may_stand_beside_a_query() -> None:
     assert not QueryCheck({}, ask=ScriptedSpark(QueryAnswer())).faults(ROUTED)
 
 
+def test_a_query_that_computes_topic_has_no_dead_letters() -> None:
+    dead_letters = {
+        "errors.tolerance": "all",
+        "sparkmirror.errors.deadletterqueue.topic.name": "failed",
+    }
+    routing = ScriptedSpark(QueryAnswer(routes_records=True))
+    check = QueryCheck({}, ask=routing)
+    (fault,) = check.faults({**QUERY, **dead_letters})
+    assert fault.key == "sparkmirror.errors.deadletterqueue.topic.name"
+    assert "not supported with a query that computes topic" in fault.message
+    assert not check.faults({**QUERY, "errors.tolerance": "all"})
+    assert not QueryCheck({}, ask=ScriptedSpark(QueryAnswer())).faults({**QUERY, **dead_letters})
+
+
 RECORD = Record(7, -1, None, b"\xff\0", ((b"\xfe", None), (b"a", b"")))
 
 
 def test_requests_and_answers_survive_their_lines() -> None:
     request = QueryRequest(transforms=QUERY, topic="A.t", rows=((3, RecordRow(RECORD, 1)),))
     assert QueryRequest.from_line(request.to_line()) == request
-    answer = QueryAnswer(outcomes=(RECORD, None, FailedRow("java.lang.X", "no")))
+    failed = FailedRow("java.lang.X", "no")
+    routed = (RoutedRecord(RECORD, "returns"), RoutedRecord(RECORD, None))
+    answer = QueryAnswer(routes_records=True, outcomes=(RECORD, None, failed, *routed))
     assert QueryAnswer.from_line(answer.to_line()) == answer
 
 

@@ -49,6 +49,8 @@ from sparkmirror.copy.job import (
     OffsetSyncsTopic,
     StartMode,
     StartPosition,
+    may_copy_in_transactions,
+    routing_job,
 )
 from sparkmirror.copy.producer_limits import ProducerLimits
 from sparkmirror.copy.settings import CopySettings, rate_per_task
@@ -130,10 +132,11 @@ def build_job(plan: TaskPlan, worker: WorkerClientConfig) -> CopyJob:
         flush_interval_s=min(worker.offset_flush_interval_s, _MAX_FLUSH_S),
         syncs=_syncs(config),
     )
-    if not worker.is_exactly_once and routes_records(transforms):
-        _require_offsets_on_target(job)
-        return _with_transactions(job, originals, worker)
-    return _with_transactions(job, originals, worker) if worker.is_exactly_once else job
+    if worker.is_exactly_once:
+        job = replace(job, delivery=DeliveryMode.EXACTLY_ONCE)
+    elif routes_records(transforms):
+        job = routing_job(job)
+    return _with_transactions(job, originals, worker) if may_copy_in_transactions(job) else job
 
 
 def parse_offset_reset(reset: str, now_s: float) -> StartPosition:
@@ -215,33 +218,20 @@ def _bytes_per_s(config: Mapping[str, str]) -> int:
     return int(text)
 
 
-def _require_offsets_on_target(job: CopyJob) -> None:
-    """Raise ConfigError if the offsets topic is not on the target: one transaction has both."""
-    servers = [
-        {server.strip() for server in client.get("bootstrap.servers", "").split(",")}
-        for client in (job.offsets_client or job.settings.target, job.settings.target)
-    ]
-    if servers[0].isdisjoint(servers[1]):
-        raise ConfigError.of(
-            "transforms",
-            "transforms that send records of one topic to different topics need the source offsets"
-            f" in the target cluster {job.settings.target_alias}, in one transaction with the"
-            " records: set offsets.storage.topic of the connector to a topic there, or use a worker"
-            " whose bootstrap.servers name that cluster",
-        )
-
-
 def _with_transactions(
     job: CopyJob, config: Mapping[str, str], worker: WorkerClientConfig
 ) -> CopyJob:
+    """Return the job with the settings of transactions; raises BadRequest if it must have them."""
     keys = TypedConfig(SOURCE_ONLY, config)
+    boundary = TransactionBoundary(keys.get_string("transaction.boundary").lower())
+    if boundary is TransactionBoundary.CONNECTOR and not job.is_exactly_once:
+        boundary = TransactionBoundary.POLL  # Spark decides later whether a query needs any
     interval_ms = keys.get_int(_INTERVAL) if config.get(_INTERVAL) else None
     timeout_ms = job.settings.target.get("transaction.timeout.ms", "")
     return replace(
         job,
-        delivery=DeliveryMode.EXACTLY_ONCE,
         commit_interval_s=commit_interval_for(
-            TransactionBoundary(keys.get_string("transaction.boundary").lower()),
+            boundary,
             interval_ms,
             int(worker.offset_flush_interval_s * 1000),
         ),

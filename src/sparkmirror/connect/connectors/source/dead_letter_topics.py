@@ -21,10 +21,10 @@ from sparkmirror.errors import ClusterError, ConfigError, ConfigFault, MirrorErr
 from sparkmirror.mirror.topics.replication_policy import is_internal_with_any_separator
 from sparkmirror.mirror.topics.routed_policy import unrouted_policy
 from sparkmirror.mirror.topics.topic_selection import TopicSelection
-from sparkmirror.transforms.configuration.error_settings import DeadLetterTopic, dead_letter_topic
-from sparkmirror.transforms.configuration.unsupported_transformations import (
-    unsupported_transformations,
+from sparkmirror.transforms.configuration.dead_letter_and_query_faults import (
+    dead_letter_and_query_faults,
 )
+from sparkmirror.transforms.configuration.error_settings import DeadLetterTopic, dead_letter_topic
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ def transformation_faults(props: Props) -> Sequence[ConfigFault]:
 
     A policy or filter of the operator's own is not loaded here: the start of the connector asks it.
     """
-    faults = list(unsupported_transformations(props))
+    faults = list(dead_letter_and_query_faults(props))
     if any(is_python_class(props.get(key) or "") for key in PLUGIN_CLASS_KEYS):
         return faults
     config = {key: value for key, value in props.items() if value is not None}

@@ -15,11 +15,11 @@ from zoneinfo import ZoneInfo
 
 from sparkmirror.errors import ConfigError
 from sparkmirror.transforms.configuration.connector_transformer import record_transformer
+from sparkmirror.transforms.configuration.dead_letter_and_query_faults import (
+    dead_letter_and_query_faults,
+)
 from sparkmirror.transforms.configuration.error_settings import LOG_ENABLE, LOG_INCLUDE_MESSAGES
 from sparkmirror.transforms.configuration.transformation_stages import transformation_chain
-from sparkmirror.transforms.configuration.unsupported_transformations import (
-    unsupported_transformations,
-)
 from sparkmirror.transforms.converters.formats import format_key
 from sparkmirror.transforms.data.java_environment import JavaEnvironment
 from sparkmirror.transforms.spark_query import spark_query, spark_query_settings
@@ -52,16 +52,18 @@ def transform_settings(config: Mapping[str, str]) -> Mapping[str, str]:
     has_query = spark_query(config) is not None
     if not has_query and not config.get(_TRANSFORMS, "").strip():
         return {}
-    faults = unsupported_transformations(config)
+    faults = dead_letter_and_query_faults(config)
     if faults:
         raise ConfigError(faults)
     if has_query:
-        reporting = {
-            key: value
-            for key, value in config.items()
-            if key in _REPORTING_KEYS or key.startswith(_DEAD_LETTERS)
+        keys: frozenset[str] = _REPORTING_KEYS
+        prefixes: tuple[str, ...] = (_DEAD_LETTERS,)
+        if config.get(_TRANSFORMS, "").strip():  # they name the topics that the query computes
+            keys, prefixes = _REPORTING_KEYS | {_TRANSFORMS, "predicates"}, _PREFIXES
+        beside = {
+            key: value for key, value in config.items() if key in keys or key.startswith(prefixes)
         }
-        return {**spark_query_settings(config), **reporting}
+        return {**spark_query_settings(config), **beside}
     environment = JavaEnvironment(now_ms=time.time_ns() // 1_000_000)
     record_transformer(config, environment)
     if not without_routing(transformation_chain(config, environment)).stages:

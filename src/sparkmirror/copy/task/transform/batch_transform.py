@@ -14,13 +14,12 @@ UTF-8 keeps its bytes (Java replaces them).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Final
 
 from sparkmirror.copy.task.batch_converter import UncopyableRecord
-from sparkmirror.errors import TransformError
+from sparkmirror.copy.task.transform.query_topics import invalid_topic
+from sparkmirror.model import is_topic_name
 from sparkmirror.transforms.record import KafkaRecord
 from sparkmirror.transforms.record_transformer import (
     NO_TIMESTAMP,
@@ -32,8 +31,6 @@ from sparkmirror.transforms.record_transformer import (
 from sparkmirror.transforms.transformation import RecordPart
 from sparkmirror.wire.batch.records import Record
 from sparkmirror.wire.batch.rewrite import RewrittenRecord, encode_content
-
-_TOPIC_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
 @dataclass(slots=True)
@@ -65,12 +62,9 @@ class RecordRoutes:
         """Return why a record cannot go to this topic now; None if it can."""
         if topic == self.remote_topic or self.is_known(topic):
             return None
-        if not _TOPIC_NAME.fullmatch(topic) or topic in (".", ".."):
-            illegal = TransformError(
-                "org.apache.kafka.common.errors.InvalidTopicException",
-                f"Invalid topics: [{topic}]",
-            )
-            return refused_record(offset, FailedRecord(ErrorStage.PRODUCER_RECORD, illegal))
+        if not is_topic_name(topic):
+            failed = FailedRecord(ErrorStage.PRODUCER_RECORD, invalid_topic(topic))
+            return refused_record(offset, failed)
         return UncopyableRecord(
             offset=offset,
             reason=f"the record at offset {offset} goes to {topic}, which the driver must create",

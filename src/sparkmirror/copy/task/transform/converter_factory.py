@@ -22,16 +22,18 @@ from sparkmirror.copy.task.transform.failed_record_texts import RecordOrigin
 from sparkmirror.copy.task.transform.failed_records import FailureReporting, PartitionFailures
 from sparkmirror.copy.task.transform.header_transform import HeaderTransform
 from sparkmirror.copy.task.transform.query_converter import QueryConverter
+from sparkmirror.copy.task.transform.query_topics import QueryTopics
 from sparkmirror.copy.task.transform.query_transform import QueryTransform
 from sparkmirror.copy.task.transform.record_evaluator import RecordEvaluator
 from sparkmirror.copy.task.transform.routed_batches import RoutedBatches, RoutedTopic
-from sparkmirror.copy.task.transform.routing_converter import RoutingConverter
+from sparkmirror.copy.task.transform.transformed_batches import TransformedBatches
 from sparkmirror.copy.task.transform.transforming_converter import TransformingConverter
 from sparkmirror.errors import ConfigError
 from sparkmirror.transforms.configuration.connector_transformer import record_transformer
 from sparkmirror.transforms.data.java_environment import JavaEnvironment
 from sparkmirror.transforms.record_transformer import RecordTransformer
-from sparkmirror.transforms.spark_query import SparkQuery, spark_query
+from sparkmirror.transforms.spark_query import SparkQuery, query_route, spark_query
+from sparkmirror.transforms.static_route import StaticRoute
 from sparkmirror.wire.batch.target_limits import TargetLimits
 
 NewEvaluator: TypeAlias = Callable[[CopySettings], RecordEvaluator]
@@ -60,6 +62,8 @@ class ConverterFactory:
     query: SparkQuery | None = None
     evaluator: RecordEvaluator | None = None
     """Evaluates the query."""
+    route: StaticRoute = StaticRoute(())
+    """The routes by the name of the topic that stand beside the query."""
 
     @classmethod
     def for_settings(
@@ -75,6 +79,7 @@ class ConverterFactory:
                 settings.chain,
                 query=query,
                 evaluator=new_evaluator(settings),
+                route=query_route(settings.transforms),
             )
         environment = JavaEnvironment(
             now_ms=time.time_ns() // 1_000_000, zone=_zone(settings.transforms_zone)
@@ -103,23 +108,55 @@ class ConverterFactory:
 
         `policy_topics` has the names before routes, by source topic, where routes change them.
         """
-        if not lease.chain:
+        if not lease.chain or (self.evaluator is None and self.transformer is None):
             return self.new_plain_converter(lease, limits)
+        topic = policy_topics.get(lease.source.topic, lease.target.topic)
+        return self._new_transforming_converter(lease, topic, TransformedBatches(limits))
+
+    def _new_transforming_converter(
+        self,
+        lease: Lease,
+        topic: str,
+        batches: TransformedBatches | RoutedBatches,
+        routes: RecordRoutes | None = None,
+    ) -> BatchConverter:
+        """`topic` is the name that the replication policy gives, without routes."""
+        partition, failures = lease.target.partition, self._new_failures(lease)
         if self.evaluator is not None:
-            return self._new_query_converter(lease, limits, policy_topics)
-        if self.transformer is None:
-            return self.new_plain_converter(lease, limits)
-        transform = self._transform(lease, policy_topics)
+            assert self.query is not None
+            query = QueryTransform(
+                evaluator=self.evaluator,
+                topic=topic,
+                partition=partition,
+                tolerates_errors=self.query.tolerates_errors,
+                topics=QueryTopics(self.route),
+                routes=routes,
+            )
+            return QueryConverter(
+                batches.limits,
+                self.read_committed,
+                leader_epoch=lease.source_epoch,
+                transform=query,
+                query=query,
+                batches=batches,
+                failures=failures,
+            )
+        assert self.transformer is not None
+        transform = BatchTransform(
+            transformer=self.transformer, topic=topic, partition=partition, routes=routes
+        )
         headers = None
-        if self.transformer.parts.needs_topic_and_headers_only and self.uses_header_lane:
+        needs_headers_only = self.transformer.parts.needs_topic_and_headers_only
+        if needs_headers_only and self.uses_header_lane and routes is None:
             headers = HeaderTransform(transform, self.transformer.header_names)
         return TransformingConverter(
-            limits,
+            batches.limits,
             self.read_committed,
             leader_epoch=lease.source_epoch,
             transform=transform,
+            batches=batches,
             headers=headers,
-            failures=self._new_failures(lease),
+            failures=failures,
         )
 
     def _new_failures(self, lease: Lease) -> PartitionFailures | None:
@@ -131,7 +168,9 @@ class ConverterFactory:
 
     @property
     def may_route_records(self) -> bool:
-        """Whether the chain may send records of one topic to different topics."""
+        """Whether chain or query may send records of one topic to different topics."""
+        if self.evaluator is not None:
+            return self.evaluator.routes_records
         return self.transformer is not None and self.transformer.routes_records
 
     def routes_records(self, lease: Lease) -> bool:
@@ -150,44 +189,9 @@ class ConverterFactory:
         `routed_topics` has the other topics that exist; the task changes it.
         """
         batches = RoutedBatches(lease.target, limits, routed_topics)
-        transform = self._transform(lease, policy_topics)
-        transform.routes = RecordRoutes(lease.target.topic, batches.is_known)
-        return RoutingConverter(
-            limits,
-            self.read_committed,
-            leader_epoch=lease.source_epoch,
-            transform=transform,
-            batches=batches,
-            failures=self._new_failures(lease),
-        )
-
-    def _transform(self, lease: Lease, policy_topics: Mapping[str, str]) -> BatchTransform:
-        assert self.transformer is not None
-        return BatchTransform(
-            transformer=self.transformer,
-            topic=policy_topics.get(lease.source.topic, lease.target.topic),
-            partition=lease.target.partition,
-        )
-
-    def _new_query_converter(
-        self, lease: Lease, limits: TargetLimits, policy_topics: Mapping[str, str]
-    ) -> BatchConverter:
-        assert self.query is not None and self.evaluator is not None
-        target = lease.target
-        query = QueryTransform(
-            evaluator=self.evaluator,
-            topic=policy_topics.get(lease.source.topic, target.topic),
-            partition=target.partition,
-            tolerates_errors=self.query.tolerates_errors,
-        )
-        return QueryConverter(
-            limits,
-            self.read_committed,
-            leader_epoch=lease.source_epoch,
-            transform=query,
-            query=query,
-            failures=self._new_failures(lease),
-        )
+        topic = policy_topics.get(lease.source.topic, lease.target.topic)
+        routes = RecordRoutes(lease.target.topic, batches.is_known)
+        return self._new_transforming_converter(lease, topic, batches, routes)
 
     def new_plain_converter(self, lease: Lease, limits: TargetLimits) -> BatchConverter:
         """Return a converter that changes no record."""

@@ -49,7 +49,7 @@ class QueryConverter(TransformingConverter):
     _waiting_bytes: int = 0
 
     def _position(self, queue: PartitionQueue) -> int:
-        collected = self._collected.position(queue)
+        collected = self.batches.position(queue)
         return max(collected, self._waiting[-1].header.next_offset) if self._waiting else collected
 
     def _convert_in_lane(
@@ -93,7 +93,7 @@ class QueryConverter(TransformingConverter):
         evaluated = self.query.apply_to_batches([one.rows for one in waiting])
         for (header, batch, rows), outcomes in zip(waiting, evaluated, strict=False):
             if not rows:
-                self._collected.skip_to(header.next_offset)
+                self.batches.skip_to(header.next_offset)
                 continue
             uncopyable = self._collect(queue, header, batch, outcomes)
             if uncopyable:

@@ -20,6 +20,14 @@ class RecordRow(NamedTuple):
     """0 for CreateTime, 1 for LogAppendTime."""
 
 
+class RoutedRecord(NamedTuple):
+    """A record of a query that computes `topic`."""
+
+    record: Record
+    topic: str | None
+    """What the query gives; None for null."""
+
+
 @dataclass(frozen=True, slots=True)
 class FailedRow:
     """A row on which an expression failed, with the class and the message of Spark's error."""
@@ -28,12 +36,18 @@ class FailedRow:
     message: str
 
 
-RowOutcome: TypeAlias = Record | FailedRow | None
-"""The record that the query gives, the failure, or None for a row that its WHERE leaves out."""
+RowOutcome: TypeAlias = Record | RoutedRecord | FailedRow | None
+"""The record that the query gives, with a topic if it computes one; the failure; or None for a row
+that its WHERE leaves out."""
 
 
 class RecordEvaluator(Protocol):
     """A query that is ready to be evaluated. One thread uses it."""
+
+    @property
+    def routes_records(self) -> bool:
+        """Whether the query computes `topic`: every record that it keeps is a RoutedRecord."""
+        ...
 
     def evaluate(
         self, topic: str, partition: int, rows: Sequence[RecordRow], *, stops_at_failure: bool

@@ -7,13 +7,15 @@ group ends in all topics, so that it has every record before it and none behind 
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sparkmirror.copy.task.batch_converter import UncopyableRecord, enqueue_piece, too_large
+from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
 from sparkmirror.copy.task.produce.routing_queue import RoutingQueue
+from sparkmirror.copy.task.transform.batch_transform import RecordOutcomes
+from sparkmirror.copy.task.transform.dropped_records import DroppedRecords
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.merge import MAX_MERGED_BYTES, MAX_TIME_GAP_MS
 from sparkmirror.wire.batch.reopen import OversizedRecord, ReopenedBatch
@@ -48,18 +50,17 @@ class RoutedBatches:
     limits: TargetLimits
     """Those of the remote topic."""
     routed_topics: Mapping[str, RoutedTopic]
+    dropped: DroppedRecords = field(default_factory=DroppedRecords)
     _by_topic: dict[str, list[_BatchRecords]] = field(default_factory=dict)
     _end: int = 0
     """The source offset up to which everything is collected or dropped."""
-    _filtered: list[int] = field(default_factory=list)
-    _skipped: list[int] = field(default_factory=list)
 
     def is_known(self, topic: str) -> bool:
         """Whether another topic has the partition, as far as the driver has said."""
         known = self.routed_topics.get(topic)
         return known is not None and self.target.partition < known.partitions
 
-    def position(self, queue: RoutingQueue) -> int:
+    def position(self, queue: PartitionQueue) -> int:
         """The next source offset to read."""
         return max(queue.next_fetch_offset, self._end)
 
@@ -67,12 +68,21 @@ class RoutedBatches:
         """Record that no more record is copied before this source offset."""
         self._end = max(self._end, next_source_offset)
 
-    def drop(self, filtered: Sequence[int], skipped: Sequence[int]) -> None:
-        """Record the source offsets of records of a batch that are not copied."""
-        self._filtered += filtered
-        self._skipped += skipped
+    def collect(
+        self,
+        queue: PartitionQueue,
+        outcomes: RecordOutcomes,
+        codec_id: int,
+        dead_letter_offset: int | None = None,
+    ) -> UncopyableRecord | None:
+        """Collect what is kept of one fetched batch with this codec. Always returns None."""
+        assert dead_letter_offset is None, "there are no dead letters"
+        self._add(self.target.topic, outcomes.kept, codec_id)
+        for topic, routed in outcomes.routed.items():
+            self._add(topic, routed, codec_id)
+        return None
 
-    def add(self, topic: str, records: Sequence[RewrittenRecord], codec_id: int) -> None:
+    def _add(self, topic: str, records: Sequence[RewrittenRecord], codec_id: int) -> None:
         """Collect what goes to one topic of one fetched batch with this codec."""
         if not records:
             return
@@ -85,12 +95,9 @@ class RoutedBatches:
             collected.append(_BatchRecords(codec_id, list(records), size))
         self.skip_to(records[-1].source_offset + 1)
 
-    def flush(self, queue: RoutingQueue) -> tuple[UncopyableRecord | None, int, int]:
-        """Queue what is collected, and advance.
-
-        Returns the first record that is too large, and how many filtered and how many skipped
-        records lie before the new position.
-        """
+    def flush(self, queue: PartitionQueue) -> UncopyableRecord | None:
+        """Queue what is collected, and advance; return the first record that is too large."""
+        assert isinstance(queue, RoutingQueue)
         end, self._end = self._end, 0
         by_topic, self._by_topic = self._by_topic, {}
         built = {topic: list(self._build(topic, each)) for topic, each in by_topic.items()}
@@ -109,10 +116,8 @@ class RoutedBatches:
                 enqueue_piece(target, piece)
         if end > queue.next_fetch_offset:
             queue.skip_to(end)
-        filtered = bisect_left(self._filtered, queue.next_fetch_offset)
-        skipped = bisect_left(self._skipped, queue.next_fetch_offset)
-        self._filtered, self._skipped = [], []
-        return oversized, filtered, skipped
+        self.dropped.count_before(queue.next_fetch_offset)
+        return oversized
 
     def _first_oversized(
         self, built: Mapping[str, Sequence[ReopenedBatch | OversizedRecord]]

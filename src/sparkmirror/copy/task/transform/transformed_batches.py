@@ -14,10 +14,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Final
 
 from sparkmirror.copy.task.batch_converter import UncopyableRecord, enqueue_piece, too_large
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
+from sparkmirror.copy.task.transform.batch_transform import RecordOutcomes
+from sparkmirror.copy.task.transform.dropped_records import DroppedRecords
 from sparkmirror.wire.batch.compression import CompressionType
 from sparkmirror.wire.batch.merge import MAX_MERGED_BYTES, MAX_TIME_GAP_MS
 from sparkmirror.wire.batch.reopen import OversizedRecord, ReopenedBatch
@@ -33,14 +36,12 @@ class TransformedBatches:
     """Records of one partition that are not queued yet; empty between two fetch responses."""
 
     limits: TargetLimits
+    dropped: DroppedRecords = field(default_factory=DroppedRecords)
     _records: list[RewrittenRecord] = field(default_factory=list)
     _size: int = 0
     _codec: CompressionType = CompressionType.NONE
     _end: int = 0
     """The source offset up to which everything is collected or dropped."""
-    _filtered: list[int] = field(default_factory=list)
-    _skipped: list[int] = field(default_factory=list)
-    _counts: tuple[int, int] = (0, 0)
 
     def position(self, queue: PartitionQueue) -> int:
         """The next source offset to read."""
@@ -50,20 +51,28 @@ class TransformedBatches:
         """Record that no more record is copied before this source offset."""
         self._end = max(self._end, next_source_offset)
 
-    def drop(self, filtered: Sequence[int], skipped: Sequence[int]) -> None:
-        """Record the source offsets of records of a batch that are not copied."""
-        self._filtered += filtered
-        self._skipped += skipped
+    def collect(
+        self,
+        queue: PartitionQueue,
+        outcomes: RecordOutcomes,
+        codec_id: int,
+        dead_letter_offset: int | None = None,
+    ) -> UncopyableRecord | None:
+        """Collect what is kept of one fetched batch with this codec.
 
-    def pop_counts(self) -> tuple[int, int]:
-        """Return how many filtered and skipped records the position has passed since the last call.
-
-        Those behind a record that is too large are read again, and count only then.
+        What lies before `dead_letter_offset` is queued at once: it does not wait for a dead letter.
+        Returns the first record that is too large, if any: then the rest is not collected.
         """
-        counts, self._counts = self._counts, (0, 0)
-        return counts
+        codec, kept = self.limits.codec_for(codec_id), outcomes.kept
+        if dead_letter_offset is not None:
+            first = bisect_left(kept, dead_letter_offset, key=attrgetter("source_offset"))
+            uncopyable = self._add(queue, kept[:first], codec) or self.flush(queue)
+            if uncopyable:
+                return uncopyable
+            kept = kept[first:]
+        return self._add(queue, kept, codec)
 
-    def add(
+    def _add(
         self, queue: PartitionQueue, records: Sequence[RewrittenRecord], codec: CompressionType
     ) -> UncopyableRecord | None:
         """Collect what is kept of one batch; queue what was collected before if it must not join.
@@ -112,14 +121,5 @@ class TransformedBatches:
             enqueue_piece(queue, piece, end if is_last else None)
         if oversized is None and end > queue.next_fetch_offset:
             queue.skip_to(end)
-        self._count_dropped(queue.next_fetch_offset)
+        self.dropped.count_before(queue.next_fetch_offset)
         return too_large(oversized, self.limits) if oversized else None
-
-    def _count_dropped(self, position: int) -> None:
-        """Count what was dropped before the position, and forget the rest."""
-        filtered, skipped = self._counts
-        self._counts = (
-            filtered + bisect_left(self._filtered, position),
-            skipped + bisect_left(self._skipped, position),
-        )
-        self._filtered, self._skipped = [], []

@@ -9,6 +9,9 @@ At the first record that fails the conversion stops, as at a record that is too 
 before it is queued, and the position stands at it. Records whose failure is tolerated are dropped;
 `failures` logs them and makes their dead letters.
 
+Records that go to different topics are collected by topic (`routed_batches`), and what one call of
+`convert` has read is queued as one group (`produce.routing_queue`). There are no dead letters then.
+
 The outcome depends on the records and the config alone, not on where batches begin or where the
 position stands. So a driver that walks the same records after an unclean end finds what the task
 had sent (`copy.driver.fencing.reconcile`).
@@ -17,18 +20,17 @@ had sent (`copy.driver.fencing.reconcile`).
 from __future__ import annotations
 
 import time
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from operator import attrgetter
+from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from sparkmirror.copy.task.batch_converter import BatchConverter, UncopyableRecord
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
+from sparkmirror.copy.task.produce.routing_queue import RoutingQueue
 from sparkmirror.copy.task.transform.batch_transform import RecordOutcomes
+from sparkmirror.copy.task.transform.collected_batches import CollectedBatches
 from sparkmirror.copy.task.transform.failed_records import PartitionFailures
 from sparkmirror.copy.task.transform.header_transform import HeaderTransform, count_from
-from sparkmirror.copy.task.transform.transformed_batches import TransformedBatches
 from sparkmirror.wire.batch.aborted_transactions import AbortedTransaction
 from sparkmirror.wire.batch.checksum import verify_crc
 from sparkmirror.wire.batch.forward_or_reopen import Lane, LaneReason
@@ -52,16 +54,14 @@ class TransformingConverter(BatchConverter):
 
     is_timed: ClassVar[bool] = True
     transform: RecordsTransform
+    batches: CollectedBatches
+    """Records that are kept and not queued yet."""
     headers: HeaderTransform | None = None
     """The same chain, if topic and headers are enough for it."""
     failures: PartitionFailures | None = None
     """Reports records that failed; None if they are only counted."""
     monotonic: Callable[[], float] = time.monotonic
     """The clock of deadlines."""
-    _collected: TransformedBatches = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._collected = TransformedBatches(self.limits)
 
     def _queue_batches(
         self,
@@ -76,12 +76,18 @@ class TransformingConverter(BatchConverter):
             self.errors_logged += self.failures.settle(queue)
         return uncopyable
 
+    def _count_ages(self, queue: PartitionQueue, batches: int, expected: int) -> None:
+        if isinstance(queue, RoutingQueue):
+            self._add_ages(queue.unacknowledged(), queue.active_records)
+        else:
+            BatchConverter._count_ages(self, queue, batches, expected)
+
     def is_over(self, deadline: float) -> bool:
         """Whether the deadline has passed."""
         return self.monotonic() >= deadline
 
     def _position(self, queue: PartitionQueue) -> int:
-        return self._collected.position(queue)
+        return self.batches.position(queue)
 
     def _convert_in_lane(
         self,
@@ -93,7 +99,7 @@ class TransformingConverter(BatchConverter):
     ) -> UncopyableRecord | None:
         if reason.lane is Lane.SKIP:
             self.lanes[reason] += 1
-            self._collected.skip_to(header.next_offset)
+            self.batches.skip_to(header.next_offset)
             return None
         verify_crc(header, batch)
         if self.headers:
@@ -110,7 +116,7 @@ class TransformingConverter(BatchConverter):
     def _transform(
         self, queue: PartitionQueue, header: BatchHeader, batch: memoryview
     ) -> UncopyableRecord | None:
-        position = self._collected.position(queue)
+        position = self.batches.position(queue)
         records = read_records(header, batch)
         outcomes = self.transform.apply(one for one in records if one.offset >= position)
         return self._collect(queue, header, batch, outcomes)
@@ -126,7 +132,7 @@ class TransformingConverter(BatchConverter):
         """Transform without keys and values; copy a batch that stays as it is in its own lane."""
         assert self.headers is not None
         body = decompress_records(header, batch)
-        position = self._collected.position(queue)
+        position = self.batches.position(queue)
         may_copy = not (reason is LaneReason.PLAIN and is_mergeable(header))
         if not self.headers.may_concern(body):
             if self.headers.filters_unnamed:
@@ -156,34 +162,30 @@ class TransformingConverter(BatchConverter):
         batch: memoryview,
         outcomes: RecordOutcomes,
     ) -> UncopyableRecord | None:
-        self.lanes[LaneReason.TRANSFORMED if outcomes.kept else LaneReason.FILTERED] += 1
-        codec, kept = self.limits.codec_for(header.codec_id), outcomes.kept
-        uncopyable = None
+        is_kept = bool(outcomes.kept or outcomes.routed)
+        self.lanes[LaneReason.TRANSFORMED if is_kept else LaneReason.FILTERED] += 1
+        dead_letter_offset = None
         if self.failures and self.failures.needs_dead_letter(queue) and outcomes.skipped:
-            # What lies before the first letter does not wait for it.
-            first = bisect_left(kept, outcomes.skipped[0], key=attrgetter("source_offset"))
-            uncopyable = self._collected.add(queue, kept[:first], codec)
-            uncopyable = uncopyable or self._collected.flush(queue)
-            kept = kept[first:]
-        uncopyable = uncopyable or self._collected.add(queue, kept, codec)
+            dead_letter_offset = outcomes.skipped[0]
+        uncopyable = self.batches.collect(queue, outcomes, header.codec_id, dead_letter_offset)
         if uncopyable is None:
             if self.failures and outcomes.skipped:
                 self.failures.add(queue, _at(header, batch, outcomes.skipped), outcomes.errors)
-            self._collected.drop(outcomes.filtered, outcomes.skipped)
+            self.batches.dropped.add(outcomes.filtered, outcomes.skipped)
             end = outcomes.refused.offset if outcomes.refused else header.next_offset
-            self._collected.skip_to(end)
+            self.batches.skip_to(end)
             if outcomes.refused:
-                uncopyable = self._collected.flush(queue) or outcomes.refused
+                uncopyable = self.batches.flush(queue) or outcomes.refused
         self._count_dropped()
         return uncopyable
 
     def _flush(self, queue: PartitionQueue, frame: ResponseFrame) -> UncopyableRecord | None:
-        uncopyable = self._collected.flush(queue)
+        uncopyable = self.batches.flush(queue)
         self._count_dropped()
         return uncopyable
 
     def _count_dropped(self) -> None:
-        filtered, skipped = self._collected.pop_counts()
+        filtered, skipped = self.batches.dropped.pop_counts()
         self.filtered += filtered
         self.skipped += skipped
 

@@ -54,7 +54,7 @@ def answer(request: QueryRequest, spark: MirrorStreamingQuery) -> QueryAnswer:
     for partition, row in request.rows:
         # One by one, so that each failure has a message of its own.
         outcomes += evaluator.evaluate(request.topic, partition, [row], stops_at_failure=True)
-    return QueryAnswer(outcomes=tuple(outcomes))
+    return QueryAnswer(routes_records=evaluator.routes_records, outcomes=tuple(outcomes))
 
 
 if __name__ == "__main__":

@@ -51,6 +51,12 @@ class CompiledQuery:
     stages: tuple[QueryStage, ...]
     output: Mapping[str, ColumnSource]
 
+    @property
+    def computes_topic(self) -> bool:
+        """Whether records may get another topic."""
+        unchanged = ColumnSource(INPUT, plan_checks.TOPIC)
+        return self.output.get(plan_checks.TOPIC, unchanged) != unchanged
+
 
 def compile_query(jvm: Jvm, key: str, plan: JavaObject) -> CompiledQuery:
     """Compile an optimised plan. Raises ConfigError if it is no plan for records."""

@@ -33,7 +33,10 @@ OUTPUT_TYPES: Final[Mapping[str, tuple[str, ...]]] = {
     "timestamp": ("timestamp",),
 }
 """The columns that a query must give, and their types."""
-UNCHANGED_COLUMNS: Final = ("topic", "partition", "offset", "timestamp_type")
+TOPIC: Final = "topic"
+"""The column that a query may give, unchanged or computed: a route by the record."""
+_TYPES: Final = {**OUTPUT_TYPES, TOPIC: ("string",)}
+UNCHANGED_COLUMNS: Final = ("partition", "offset", "timestamp_type")
 """The columns that it may give unchanged."""
 
 
@@ -80,9 +83,9 @@ def check_output(key: str, columns: Iterable[tuple[str, str, str]]) -> None:
     seen: dict[str, int] = {}
     for name, data_type, source in columns:
         seen[name] = seen.get(name, 0) + 1
-        if name in OUTPUT_TYPES:
-            if data_type not in OUTPUT_TYPES[name]:
-                known = " or ".join(one for one in OUTPUT_TYPES[name] if one != "void")
+        if name in _TYPES:
+            if data_type not in _TYPES[name]:
+                known = " or ".join(one for one in _TYPES[name] if one != "void")
                 raise ConfigError.of(
                     key, f"{key} gives {name} the type {data_type}; cast it to {known}"
                 )

@@ -123,7 +123,14 @@ def _call(rows: DataFrame, query: SparkQuery, modules: PluginModuleAllowlist) ->
     refusal = modules.refusal(query.key, query.function)
     if refusal:
         raise ConfigError.of(query.key, refusal)
-    result = load_function(query.key, query.function)(rows)
+    function = load_function(query.key, query.function)
+    try:
+        result = function(rows)
+    except (PySparkException, Py4JError):
+        raise
+    except Exception as error:
+        kind = type(error).__name__
+        raise ConfigError.of(query.key, f"{query.function} failed: {kind}: {error}") from error
     if not isinstance(result, DataFrame):
         kind = type(result).__name__
         raise ConfigError.of(

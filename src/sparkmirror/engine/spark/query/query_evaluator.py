@@ -14,7 +14,12 @@ from typing import Any, Final
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
-from sparkmirror.copy.task.transform.record_evaluator import FailedRow, RecordRow, RowOutcome
+from sparkmirror.copy.task.transform.record_evaluator import (
+    FailedRow,
+    RecordRow,
+    RoutedRecord,
+    RowOutcome,
+)
 from sparkmirror.engine.spark.error_summary import text_summary
 from sparkmirror.engine.spark.query import record_columns
 from sparkmirror.engine.spark.query.compiled_query import (
@@ -23,8 +28,10 @@ from sparkmirror.engine.spark.query.compiled_query import (
     CompiledQuery,
     QueryStage,
 )
+from sparkmirror.engine.spark.query.plan_checks import TOPIC
 from sparkmirror.engine.spark.query.record_columns import ArrowArray, pa
 from sparkmirror.errors import DriverLost
+from sparkmirror.wire.batch.records import Record
 
 MAX_MESSAGE: Final = 300
 MAX_MESSAGES: Final = 20
@@ -39,6 +46,11 @@ class QueryEvaluator:
 
     query: CompiledQuery
 
+    @property
+    def routes_records(self) -> bool:
+        """Whether the query computes `topic`."""
+        return self.query.computes_topic
+
     def evaluate(
         self, topic: str, partition: int, rows: Sequence[RecordRow], *, stops_at_failure: bool
     ) -> Sequence[RowOutcome]:
@@ -52,11 +64,16 @@ class QueryEvaluator:
                     outcomes[index] = failure
         if not batch.rows:
             return outcomes
-        for index, outcome in zip(batch.indexes, self._records(batch), strict=True):
+        records = self._records(batch)
+        given: Sequence[RowOutcome] = records
+        if self.routes_records:
+            topics = record_columns.to_texts(batch.column(self.query.output[TOPIC]))
+            given = list(map(RoutedRecord, records, topics))
+        for index, outcome in zip(batch.indexes, given, strict=True):
             outcomes[index] = outcome
         return outcomes
 
-    def _records(self, batch: _RowBatch) -> list[RowOutcome]:
+    def _records(self, batch: _RowBatch) -> list[Record]:
         """The records that are left, with the parts that the query gives them."""
         output, records = self.query.output, [row.record for row in batch.rows]
         columns: dict[str, list[Any]] = {}

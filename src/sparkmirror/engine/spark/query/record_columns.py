@@ -82,6 +82,12 @@ def to_bytes(column: ArrowArray) -> list[bytes | None]:
     return values
 
 
+def to_texts(column: ArrowArray) -> list[str | None]:
+    """Texts of a column of them."""
+    texts: list[str | None] = column.to_pylist()
+    return texts
+
+
 def to_timestamps(column: ArrowArray) -> list[int]:
     """Milliseconds of a column of timestamps; -1 for null."""
     times: list[int | None] = column.cast(pa.int64()).to_pylist()

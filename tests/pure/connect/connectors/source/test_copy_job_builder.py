@@ -107,6 +107,22 @@ def test_records_of_one_topic_for_different_topics_are_copied_in_transactions() 
     assert job.remote_topics["orders"] == "A.orders"
 
 
+def test_a_query_has_the_settings_of_transactions_and_the_routes_beside_it() -> None:
+    query = {"sparkmirror.transform.sql": "SELECT * FROM records"}
+    strip = {
+        "transforms": "strip",
+        "transforms.strip.type": "org.apache.kafka.connect.transforms.RegexRouter",
+        "transforms.strip.regex": "A\\.(.*)",
+        "transforms.strip.replacement": "$1",
+    }
+    job = _job({**query, **strip, "transaction.boundary": "interval"})
+    assert job.delivery is DeliveryMode.SEQUENCED, "the driver decides"
+    assert job.commit_interval_s == 60
+    assert job.settings.transforms == {**query, **strip}
+    assert job.policy_topics["orders"] == "A.orders"
+    assert _job({**query, "transaction.boundary": "connector"}).commit_interval_s == 0.1
+
+
 def test_such_transactions_need_the_offsets_topic_on_the_target() -> None:
     elsewhere = {**ROUTE_MARKED, "producer.override.bootstrap.servers": "b:9092,c:9092"}
     with pytest.raises(ConfigError, match="set offsets.storage.topic of the connector"):

@@ -104,14 +104,14 @@ def test_tasks_get_the_query_and_the_tolerance() -> None:
     assert transform_settings(config) == {**QUERY, "errors.tolerance": "all"}
 
 
-def test_a_route_beside_a_query_is_no_work_of_tasks() -> None:
+def test_tasks_get_the_route_beside_a_query_for_the_topics_that_it_computes() -> None:
     route = {
         "transforms": "r",
         "transforms.r.type": f"{_CLASSES}.RegexRouter",
         "transforms.r.regex": "a",
         "transforms.r.replacement": "b",
     }
-    assert transform_settings({**QUERY, **route}) == QUERY
+    assert transform_settings({**QUERY, **route}) == {**QUERY, **route}
 
 
 def test_a_query_beside_other_transformations_fails_the_connector() -> None:

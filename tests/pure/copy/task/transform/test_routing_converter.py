@@ -1,4 +1,4 @@
-"""Fetched batches through a chain that sends records of one topic to different topics."""
+"""Fetched batches through chains and queries that send records of one topic to different topics."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
 from sparkmirror.copy.task.produce.routing_queue import RoutingQueue
 from sparkmirror.copy.task.produce.transaction_state import Transaction
 from sparkmirror.copy.task.transform.converter_factory import ConverterFactory
+from sparkmirror.copy.task.transform.query_converter import QueryConverter
 from sparkmirror.copy.task.transform.routed_batches import RoutedTopic
-from sparkmirror.copy.task.transform.routing_converter import RoutingConverter
+from sparkmirror.copy.task.transform.transforming_converter import TransformingConverter
 from sparkmirror.wire.batch.forward_or_reopen import LaneReason
 from sparkmirror.wire.batch.records import Record
 from sparkmirror.wire.batch.target_limits import TargetLimits
 from tests.pure.copy.task.produce.test_transaction_state import LEASE, PRODUCER
+from tests.support.copy.record_evaluators import NULL_TOPIC, QUERY, KeyAsTopicEvaluator
 from tests.support.copy.source_batches import random_log
 from tests.support.copy.transform_chains import ROUTE_MARKED, routed_records
 from tests.support.copy.transformed_queues import FIRST, LIMITS, convert, send_all, stored
@@ -38,14 +40,14 @@ def converter_of(
     topics: Mapping[str, RoutedTopic],
     transforms: Mapping[str, str] = ROUTE_MARKED,
     limits: TargetLimits | None = None,
-) -> RoutingConverter:
+) -> TransformingConverter:
     settings = CopySettings(transforms=transforms)
     factory = ConverterFactory.for_settings(settings)
     lease = replace(LEASE, chain=settings.chain)
     assert factory.routes_records(lease)
     assert not factory.routes_records(LEASE), "a heartbeats topic passes no chain"
     converter = factory.new_routing_converter(lease, limits or TargetLimits(), {}, topics)
-    assert isinstance(converter, RoutingConverter)
+    assert isinstance(converter, TransformingConverter)
     return converter
 
 
@@ -142,3 +144,82 @@ def test_records_of_very_different_times_are_in_batches_of_their_own() -> None:
     new = [old[0]._replace(offset=102, timestamp=1_700_000_000_000)]
     assert convert(queue, converter, [stored(old), stored(new)]) is None
     assert [batch.spans for batch in queue.queue_for("marked").ready] == [((100, 2),), ((102, 1),)]
+
+
+# -- queries that compute `topic` -----------------------------------------------------------------
+
+STRIP = {
+    "transforms": "strip",
+    "transforms.strip.type": "org.apache.kafka.connect.transforms.RegexRouter",
+    "transforms.strip.regex": "plain\\.(.*)",
+    "transforms.strip.replacement": "$1",
+}
+
+
+def query_converter_of(
+    topics: Mapping[str, RoutedTopic], beside: Mapping[str, str] | None = None
+) -> TransformingConverter:
+    """A converter with a query that gives each record its key as topic; the old one without key."""
+    settings = CopySettings(transforms={**QUERY, **(beside or {})})
+    factory = ConverterFactory.for_settings(settings, lambda _: KeyAsTopicEvaluator())
+    lease = replace(LEASE, chain=settings.chain)
+    assert factory.routes_records(lease)
+    is_routed = "transforms" in settings.transforms
+    policy_topics = {lease.source.topic: f"plain.{HOME}"} if is_routed else {}
+    converter = factory.new_routing_converter(lease, TargetLimits(), policy_topics, topics)
+    assert isinstance(converter, QueryConverter)
+    return converter
+
+
+def keyed(offset: int, key: bytes | None) -> Record:
+    return Record(offset, 1, key, b"v")
+
+
+def test_records_of_a_query_go_to_the_topics_that_it_computes_in_source_order() -> None:
+    topics: dict[str, RoutedTopic] = {}
+    queue, converter = new_queue(), query_converter_of(topics)
+    log = [
+        stored([keyed(100, b"late"), keyed(101, None)]),
+        stored([keyed(102, b"late"), keyed(103, HOME.encode())]),
+    ]
+    stopped = convert(queue, converter, log)
+    assert stopped
+    assert (stopped.offset, stopped.wanted_topic) == (100, "late")
+    topics["late"] = WIDE
+    assert convert(queue, converter, log) is None
+    assert [batch.spans for batch in queue.ready] == [((101, 1), (103, 1))]
+    assert [batch.spans for batch in queue.queue_for("late").ready] == [((100, 1), (102, 1))]
+    assert queue.next_fetch_offset == 104
+    assert converter.ages.records == 4
+
+
+def test_a_route_beside_a_query_applies_to_the_topics_that_it_computes() -> None:
+    queue, converter = new_queue(), query_converter_of({"late": WIDE}, STRIP)
+    log = [stored([keyed(100, None), keyed(101, b"plain.late"), keyed(102, b"late")])]
+    assert convert(queue, converter, log) is None
+    assert [batch.spans for batch in queue.ready] == [((100, 1),)]
+    assert [batch.spans for batch in queue.queue_for("late").ready] == [((101, 2),)]
+
+
+@pytest.mark.parametrize(
+    ("topic", "error"),
+    [
+        (NULL_TOPIC, "java.lang.IllegalArgumentException: Topic cannot be null."),
+        (b"a/b", "InvalidTopicException: Invalid topics: [a/b]"),
+        (b"", "InvalidTopicException: Invalid topics: []"),
+    ],
+)
+def test_a_record_without_a_possible_topic_fails_and_may_be_tolerated(
+    topic: bytes, error: str
+) -> None:
+    log = [stored([keyed(100, None), keyed(101, topic), keyed(102, None)])]
+    queue, converter = new_queue(), query_converter_of({})
+    stopped = convert(queue, converter, log)
+    assert stopped
+    assert stopped.offset == 101
+    assert not stopped.wanted_topic
+    assert error in stopped.reason
+    queue, converter = new_queue(), query_converter_of({}, {"errors.tolerance": "all"})
+    assert convert(queue, converter, log) is None
+    assert queue.next_fetch_offset == 103
+    assert converter.skipped == 1

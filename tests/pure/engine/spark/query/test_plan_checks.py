@@ -60,12 +60,18 @@ def test_a_record_is_accepted() -> None:
     plan_checks.check_output(KEY, RECORD)
 
 
+def test_a_topic_that_is_computed_or_left_out_is_accepted() -> None:
+    plan_checks.check_output(KEY, RECORD[1:])
+    plan_checks.check_output(KEY, [("topic", "string", ""), *RECORD[1:]])
+
+
 @pytest.mark.parametrize(
     ("column", "text"),
     [
         (("value", "int", ""), "gives value the type int; cast it to binary or string"),
         (("headers", "string", ""), "gives headers the type string; cast it to map"),
-        (("topic", "string", ""), "gives topic another value, which is not supported"),
+        (("topic", "int", ""), "gives topic the type int; cast it to string"),
+        (("topic", "void", ""), "gives topic the type void; cast it to string"),
         (("offset", "bigint", "partition"), "gives offset another value"),
         (("total", "int", ""), "gives a column total, which no record has"),
     ],

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Final
 
 from sparkmirror.config.definition.value_types import Props, trim
 from sparkmirror.config.tables.transform_additions import DEADLETTERQUEUE_TOPIC, ERRORS_TOLERANCE
 from sparkmirror.errors import ConfigError, ConfigFault, TransformError
+from sparkmirror.model import is_topic_name
 from sparkmirror.transforms.configuration.connector_transformer import tolerates_errors
 from sparkmirror.transforms.configuration.transformation_stages import transformation_chain
 from sparkmirror.transforms.data.java_environment import JavaEnvironment
 from sparkmirror.transforms.spark_query import spark_query_faults
 from sparkmirror.transforms.static_route import record_routers
 
-_TOPIC_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _ANY_TIME: Final = JavaEnvironment(now_ms=0)
 """What a stage reads and writes does not depend on the clock."""
 
 
-def unsupported_transformations(props: Props) -> Sequence[ConfigFault]:
+def dead_letter_and_query_faults(props: Props) -> Sequence[ConfigFault]:
     """The faults of the topic for dead letters and of the query, as far as Spark is not needed.
 
     The tables find the faults of the transformations themselves.
@@ -36,7 +35,7 @@ def _deadletterqueue_faults(props: Props) -> Sequence[ConfigFault]:
         text = "a record that fails holds its partition and is not passed over without it"
         fault = f"{DEADLETTERQUEUE_TOPIC} needs {ERRORS_TOLERANCE}=all: {text}"
         return (ConfigFault(DEADLETTERQUEUE_TOPIC, fault),)
-    if not _TOPIC_NAME.fullmatch(name) or name in (".", ".."):
+    if not is_topic_name(name):
         fault = (
             f"{DEADLETTERQUEUE_TOPIC} {name!r} is no name of a topic: at most 249 letters, digits,"
             " dots, hyphens and underscores"
