@@ -19,7 +19,7 @@ from tests.fuzz.fuzz_target import FuzzTarget, Parse, direct
 from tests.support.copy.pending_batches import make_lease
 from tests.support.copy.source_batches import StoredBatch
 from tests.support.copy.transform_chains import DROP_AND_MASK, DROP_MARKED
-from tests.support.copy.transformed_queues import FIRST, convert, converter_of
+from tests.support.copy.transformed_queues import FIRST, convert, converters_of
 
 _ENVIRONMENT: Final = JavaEnvironment(now_ms=1_790_000_000_000)
 _TRANSFORMS: Final = "org.apache.kafka.connect.transforms"
@@ -68,13 +68,14 @@ def _header(data: bytes) -> object:
 
 def _transforming_records(transforms: Mapping[str, str]) -> Parse:
     """A parser that converts its input, the records of a batch with a correct checksum."""
+    new_converter = converters_of(transforms)
 
     def convert_records(data: bytes) -> object:
         header = read_header(_THREE_RECORDS)
         batch = assemble_batch(header._replace(last_offset_delta=9), data)
         stored = StoredBatch(data=batch, next_offset=FIRST + 10)
         queue = PartitionQueue(make_lease(FIRST, 50))
-        return convert(queue, converter_of(transforms), [stored])
+        return convert(queue, new_converter(), [stored])
 
     return convert_records
 

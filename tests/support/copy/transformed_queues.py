@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from sparkmirror.copy.settings import CopySettings
@@ -36,6 +36,18 @@ def converter_of(
     uses_header_lane: bool = True,
 ) -> BatchConverter:
     """Return a converter of a task with a chain."""
+    new = converters_of(transforms, limits, tolerance, uses_header_lane=uses_header_lane)
+    return new()
+
+
+def converters_of(
+    transforms: Mapping[str, str],
+    limits: TargetLimits | None = None,
+    tolerance: str = "none",
+    *,
+    uses_header_lane: bool = True,
+) -> Callable[[], BatchConverter]:
+    """Compile a chain once, as a task does; return a function that makes converters with it."""
     settings = CopySettings(
         connector="mirror", transforms={**transforms, "errors.tolerance": tolerance}
     )
@@ -46,7 +58,7 @@ def converter_of(
         reporting=FailureReporting.for_settings(settings),
     )
     lease = replace(make_lease(), chain=settings.chain)
-    return factory.new_converter(lease, limits or TargetLimits(), {})
+    return lambda: factory.new_converter(lease, limits or TargetLimits(), {})
 
 
 def convert(
