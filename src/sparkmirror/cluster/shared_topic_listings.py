@@ -52,7 +52,7 @@ class SharedTopicListings:
 
 
 def is_same_user(one: ClusterAccess, other: ClusterAccess) -> bool:
-    """Whether both reach the same brokers as the same user. Pure. False if it cannot be told."""
+    """Whether both reach the same brokers as the same user. Pure. False in case of doubt."""
     return (
         one.bootstrap_servers == other.bootstrap_servers
         and one.security.protocol != _TLS_WITHOUT_LOGIN

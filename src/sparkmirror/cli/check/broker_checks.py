@@ -6,8 +6,8 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sparkmirror.cli.check.clock_difference import clock_difference_s
 from sparkmirror.cluster.access import ClusterAccess
-from sparkmirror.cluster.clock_difference import clock_difference_s
 from sparkmirror.errors import ClusterError
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import BrokerConnection, ClientConfig

@@ -15,7 +15,6 @@ from builtins import memoryview
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sparkmirror.compiled_modules import module_form
 from sparkmirror.wire.batch import varint
 from sparkmirror.wire.batch.checksum import assemble_batch_from_parts
 from sparkmirror.wire.batch.compression import CompressionType
@@ -29,8 +28,8 @@ from sparkmirror.wire.batch.header import (
 )
 from sparkmirror.wire.batch.records import corrupt_batch, read_zigzag, scan_records
 
-MAX_SMALL_RECORDS = 256 if module_form().is_compiled else 32
-"""A batch with more records is sent alone. Compiled, a record costs two fifths or less."""
+MAX_SMALL_RECORDS = 32
+"""A batch with more records is sent alone: rewriting them costs more than the request it saves."""
 MAX_MERGED_BYTES = 1 << 17
 """The largest merged batch: as large as a producer with linger makes them."""
 MAX_TIME_GAP_MS = 3_600_000
