@@ -64,6 +64,7 @@ from sparkmirror.copy.driver.task_events import TaskEventHandler
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.ledger import Ledger
+from sparkmirror.copy.receipt import AttemptEpoch
 from sparkmirror.copy.snapshot import CopySnapshot
 from sparkmirror.copy.task.transform.converter_factory import (
     ConverterFactory,
@@ -317,10 +318,10 @@ class Conductor:
         with self._lock:
             return self._task_events.is_drained
 
-    def close_epoch(self, epoch: int, *, succeeded: bool) -> list[MissingReceipt]:
-        """End an epoch; returns the receipts that none of its attempts has written."""
+    def close_epoch(self, epoch: int, returned: Collection[AttemptEpoch]) -> list[MissingReceipt]:
+        """End an epoch; returns the receipts that none of its attempts has returned."""
         with self._lock:
-            return self._pending_receipts.close_epoch(epoch, succeeded=succeeded)
+            return self._pending_receipts.close_epoch(epoch, returned)
 
     def failure(self) -> Exception | None:
         """Return the error that ended the thread (another driver took over, a bug), or None."""

@@ -264,7 +264,7 @@ class TaskEventHandler:
         for tracked in owned:
             self.pending_receipts.add(hello, tracked)
             tracked.release(clean=False, now=now)
-        self.pending_receipts.on_attempt_lost(hello)
+        self.pending_receipts.on_attempt_ended(hello)
         if owned:
             log.warning(
                 "Task %d (attempt %d) is lost: %s; taking over %d partitions",
@@ -299,7 +299,7 @@ class TaskEventHandler:
     def _on_done(self, hello: Hello) -> None:
         """Remove an attempt that gave everything back; it used no lease granted since then."""
         self.attempts.remove(hello)
-        self.pending_receipts.on_attempt_done(hello)
+        self.pending_receipts.on_attempt_ended(hello)
         now = time.monotonic()
         for tracked in self.partitions.values():
             if tracked.owner == hello:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from sparkmirror.backoff import Backoff
 from sparkmirror.copy.control.tls_psk import HAS_TLS_PSK
+from sparkmirror.copy.receipt import AttemptEpoch
 from sparkmirror.copy.settings import CopySettings
 from sparkmirror.copy.task.transform.record_evaluator import RecordEvaluator
 from sparkmirror.engine.control_endpoint import ControlEndpoint
@@ -87,12 +88,12 @@ class SparkApplication:
         self,
         spec: DriverSpec,
         directory: Path,
-        close_epoch: Callable[[int, bool], list[ReceiptRow]],
+        close_epoch: Callable[[int, Collection[AttemptEpoch]], list[ReceiptRow]],
         python: Path | None = None,
     ) -> None:
-        """After each epoch, `close_epoch` gets its number and whether it succeeded.
+        """After each epoch, `close_epoch` gets its number and the attempts that returned receipts.
 
-        It returns the rows of receipts that no slot has returned. A local Spark starts `python`.
+        It returns the rows of all other receipts. A local Spark starts `python`.
         """
         self._python = python
         self._lock = threading.Lock()
@@ -369,6 +370,6 @@ class SparkApplication:
             port=control_port(self._spec),
         )
 
-    def _end_of_epoch(self, succeeded: bool) -> list[ReceiptRow]:
+    def _end_of_epoch(self, returned: Collection[AttemptEpoch]) -> list[ReceiptRow]:
         """The rows of receipts that slots of the finished epoch did not return."""
-        return self._close_epoch(self.epoch, succeeded)
+        return self._close_epoch(self.epoch, returned)

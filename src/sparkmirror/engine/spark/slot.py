@@ -153,11 +153,11 @@ def copy_task_runner(
             epoch=epoch,
             task=start.task,
             attempt=start.retry,
+            attempt_number=start.attempt,
             started_ms=started_ms,
             ended_ms=_now_ms(),
         )
-        receipts = copy_task.reporter.receipts.list_receipts()
-        return [attempt.to_row(receipt, lanes) for receipt, lanes in receipts]
+        return attempt.to_rows(copy_task.reporter.receipts.list_receipts())
 
     return run
 

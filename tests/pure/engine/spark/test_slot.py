@@ -14,7 +14,7 @@ from sparkmirror.copy.control.handshake import preferred_protocol
 from sparkmirror.copy.control.messages import RequestEpoch, StartTask
 from sparkmirror.engine.driver.control.control_server import ControlServer
 from sparkmirror.engine.noop_conductor import NoopConductor, job_without_partitions
-from sparkmirror.engine.spark.receipt_rows import ReceiptRow
+from sparkmirror.engine.spark.receipt_rows import ReceiptRow, receipts_of, returned_attempts
 from sparkmirror.engine.spark.slot import Slot, copy_task_runner, slot_hello
 from sparkmirror.errors import MirrorError
 from tests.support.copy.control_client import ControlClient
@@ -114,7 +114,8 @@ def test_copy_tasks_join_their_conductor_and_are_drained_with_the_epoch(
         server.end_epoch()
         slot.wait()
         wait_until(lambda: conductor.counts["done"] == 2, "both to be done")
-    assert (slot.rows, slot.error) == ([], None)
+    assert (receipts_of(slot.rows), slot.error) == ([], None)
+    assert len(returned_attempts(slot.rows)) == 2
 
 
 def test_a_slot_that_loses_the_driver_waits_for_its_tasks_and_fails(
