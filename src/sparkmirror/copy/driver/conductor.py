@@ -22,9 +22,10 @@ Contract for the transport (`engine`): call `on_task_joined` when a task attempt
 `on_task_message` for every later message, `on_task_left` when its connection is closed; deliver the
 messages given to `send`. These methods do not block and may be called from any thread. Answer each
 ProgressReport with a ReportAck without asking the conductor, which may be busy. A lost attempt gets
-AbortTask: it ends with an error, and a new attempt must be started. To end an epoch, call
-`end_epoch`: the conductor drains every connected task; the attempts of the next epoch get the same
-leases.
+AbortTask: it ends with an error, and a new attempt must be started. To end an epoch, either send
+EndEpoch to tasks that copy on in the next epoch, and answer EpochEnded as soon as the conductor has
+it; or call `end_epoch`: the conductor drains every connected task, and the attempts of the next
+epoch get the same leases.
 """
 
 from __future__ import annotations

@@ -32,6 +32,7 @@ from sparkmirror.engine.driver.spark_conf import (
     effective_master,
     is_local_master,
     no_slot_text,
+    reuses_python_workers,
     slots_for_tasks,
 )
 from sparkmirror.engine.driver.spark_master_check import (
@@ -212,7 +213,7 @@ class SparkApplication:
             )
 
     def end_epoch(self) -> None:
-        """End the running epoch, so that every task starts again."""
+        """End the running epoch, so that its receipts are written; the next one follows."""
         if self._control_server:
             self._control_server.end_epoch()
 
@@ -368,6 +369,7 @@ class SparkApplication:
             bind=bind,
             host=host,
             port=control_port(self._spec),
+            keeps_slots=reuses_python_workers(query.conf_value),
         )
 
     def _end_of_epoch(self, returned: Collection[AttemptEpoch]) -> list[ReceiptRow]:

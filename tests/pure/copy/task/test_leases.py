@@ -21,6 +21,7 @@ from sparkmirror.copy.event_loop import EventLoop
 from sparkmirror.copy.settings import CopySettings, target_limits_to_json
 from sparkmirror.copy.task.cluster_connections import ClusterConnections
 from sparkmirror.copy.task.driver_messages import DriverMessageHandler, LeaseLost
+from sparkmirror.copy.task.epoch_receipts import EpochReceipts
 from sparkmirror.copy.task.fetcher import Fetcher
 from sparkmirror.copy.task.leased_partition import REACHABLE
 from sparkmirror.copy.task.leases import TaskLeases
@@ -64,7 +65,12 @@ class TaskWithoutBrokers:
             new_transaction_manager=self._no_transactions,
             converters=ConverterFactory(),
         )
-        self.handler = DriverMessageHandler(self.leases, self.reporter, self.throttle)
+        self.handler = DriverMessageHandler(
+            self.leases,
+            self.reporter,
+            self.throttle,
+            EpochReceipts(self.reporter, self.leases.partitions),
+        )
 
     def _no_transactions(self, _: Transaction) -> TransactionManager:
         raise AssertionError("the grant has no transactional producer")
