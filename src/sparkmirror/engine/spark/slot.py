@@ -72,7 +72,7 @@ class EndOfEpoch:
     """Whether the tasks of the slot copy on."""
     is_released: bool = False
     """Whether the slot ended before its Spark task could adopt it."""
-    error: MirrorError | None = None
+    error: Exception | None = None
 
 
 class Slot:
@@ -90,7 +90,7 @@ class Slot:
         """The running attempts, with the epoch up to which each has divided its receipts."""
         self._ending_epoch: int | None = None
         self._is_draining = self._is_released = False
-        self._lost: MirrorError | None = None
+        self._lost: Exception | None = None
         self._ends: SimpleQueue[EndOfEpoch] = SimpleQueue()
         self._lock = threading.Lock()
         """Protects `_is_over`: after it nothing may wake the loop."""
@@ -137,6 +137,9 @@ class Slot:
                 self._return_epoch()
             if self._lost is None:
                 self._connection.close_gracefully()
+        except Exception as error:  # the Spark task must fail, not wait
+            log.exception("The slot has failed")
+            self._lost = error
         finally:
             with self._lock:
                 self._is_over = True
