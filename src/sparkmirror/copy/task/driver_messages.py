@@ -31,8 +31,8 @@ from sparkmirror.copy.control.messages import (
     Welcome,
 )
 from sparkmirror.copy.settings import CopySettings
-from sparkmirror.copy.task.epoch_receipts import EpochReceipts
 from sparkmirror.copy.task.leases import TaskLeases
+from sparkmirror.copy.task.receipts.epoch_receipts import EpochReceipts
 from sparkmirror.copy.task.reports import TaskReporter
 from sparkmirror.copy.task.throttle import Throttle
 from sparkmirror.errors import ClusterUnavailable

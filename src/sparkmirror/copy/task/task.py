@@ -32,7 +32,6 @@ from sparkmirror.copy.task.driver_messages import (
     LeaseLost,
     connect_to_driver,
 )
-from sparkmirror.copy.task.epoch_receipts import EpochReceipts, OnEpochEnded, ignore_end
 from sparkmirror.copy.task.fetcher import Fetcher
 from sparkmirror.copy.task.leased_partition import (
     REACHABLE,
@@ -46,6 +45,7 @@ from sparkmirror.copy.task.produce.resend_checks import ResendChecker, SequenceC
 from sparkmirror.copy.task.produce.sender import Sender
 from sparkmirror.copy.task.produce.transaction_manager import TransactionManager
 from sparkmirror.copy.task.produce.transaction_state import Transaction
+from sparkmirror.copy.task.receipts.epoch_receipts import EpochReceipts, OnEpochEnded, ignore_end
 from sparkmirror.copy.task.reports import TaskReporter
 from sparkmirror.copy.task.throttle import Throttle
 from sparkmirror.copy.task.transform.converter_factory import (

@@ -38,7 +38,7 @@ from sparkmirror.copy.control.messages import (
     TaskEnded,
 )
 from sparkmirror.copy.event_loop import EventLoop
-from sparkmirror.copy.task.receipt_collector import ReceiptCollector
+from sparkmirror.copy.task.receipts.receipt_collector import ReceiptCollector
 from sparkmirror.copy.task.task import CopyTask
 from sparkmirror.copy.task.transform.converter_factory import NewEvaluator, no_evaluator
 from sparkmirror.engine.control_endpoint import ControlEndpoint

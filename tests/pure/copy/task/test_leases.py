@@ -21,13 +21,13 @@ from sparkmirror.copy.event_loop import EventLoop
 from sparkmirror.copy.settings import CopySettings, target_limits_to_json
 from sparkmirror.copy.task.cluster_connections import ClusterConnections
 from sparkmirror.copy.task.driver_messages import DriverMessageHandler, LeaseLost
-from sparkmirror.copy.task.epoch_receipts import EpochReceipts
 from sparkmirror.copy.task.fetcher import Fetcher
 from sparkmirror.copy.task.leased_partition import REACHABLE
 from sparkmirror.copy.task.leases import TaskLeases
 from sparkmirror.copy.task.produce.sender import Sender
 from sparkmirror.copy.task.produce.transaction_manager import TransactionManager
 from sparkmirror.copy.task.produce.transaction_state import Transaction
+from sparkmirror.copy.task.receipts.epoch_receipts import EpochReceipts
 from sparkmirror.copy.task.reports import TaskReporter
 from sparkmirror.copy.task.throttle import Throttle
 from sparkmirror.copy.task.transform.converter_factory import ConverterFactory

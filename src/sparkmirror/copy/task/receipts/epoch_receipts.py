@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from sparkmirror.copy.control.messages import EpochEnded
 from sparkmirror.copy.task.leased_partition import LeasedPartition
-from sparkmirror.copy.task.receipt_collector import ReceiptCollector
+from sparkmirror.copy.task.receipts.receipt_collector import ReceiptCollector
 from sparkmirror.copy.task.reports import TaskReporter
 
 OnEpochEnded = Callable[[int, ReceiptCollector], None]

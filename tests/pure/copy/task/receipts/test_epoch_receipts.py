@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sparkmirror.copy.control.messages import ControlMessage, EpochEnded, ProgressReport
-from sparkmirror.copy.task.epoch_receipts import EpochReceipts
 from sparkmirror.copy.task.leased_partition import REACHABLE
-from sparkmirror.copy.task.receipt_collector import ReceiptCollector
+from sparkmirror.copy.task.receipts.epoch_receipts import EpochReceipts
+from sparkmirror.copy.task.receipts.receipt_collector import ReceiptCollector
 from sparkmirror.copy.task.reports import TaskReporter
 
 
