@@ -8,10 +8,19 @@ offsets are those of the first and the last copied record.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from sparkmirror.model import TopicPartition
 
 NO_TIMESTAMP = -1
+
+
+class AttemptEpoch(NamedTuple):
+    """A task attempt in one epoch, whose receipts are returned together or not at all."""
+
+    epoch: int
+    attempt: int
+    """The number of the attempt; a driver never uses it twice."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from sparkmirror.copy.control.messages import ControlMessage, Drain, Hello, TaskDone, Welcome
 from sparkmirror.copy.driver.lost_attempt_receipts import MissingReceipt
 from sparkmirror.copy.job import CopyJob
-from sparkmirror.copy.receipt import Receipt
+from sparkmirror.copy.receipt import AttemptEpoch, Receipt
 from sparkmirror.copy.settings import CopySettings
 from sparkmirror.copy.snapshot import CopySnapshot
 from sparkmirror.model import TopicPartition
@@ -123,9 +123,10 @@ class NoopConductor:
         """There are none."""
         return ()
 
-    def close_epoch(self, epoch: int, *, succeeded: bool) -> list[MissingReceipt]:
+    def close_epoch(self, epoch: int, returned: Collection[AttemptEpoch]) -> list[MissingReceipt]:
         """Return the missing receipt, if any. Keeps the number of the epoch in the counts."""
-        self.counts["last_succeeded_epoch" if succeeded else "last_failed_epoch"] = epoch
+        self.counts["last_closed_epoch"] = epoch
+        self.counts["returned"] += len(returned)
         return [_receipt_of_nothing(epoch)] if self.misses_receipts else []
 
     def failure(self) -> Exception | None:

@@ -1,12 +1,16 @@
 """The messages between tasks, slots, the driver and Spark's query.
 
-    task   → driver   Hello  ProgressReport  LeaseEnded  TaskDone
+    task   → driver   Hello  ProgressReport  LeaseEnded  EpochEnded  TaskDone
     driver → task     Welcome  GrantLeases  RevokeLeases  ReportAck  SetRateLimit  Drain  AbortTask
-    slot   → driver   SlotHello  TaskEnded   driver → slot    StartTask  Drain
+                      EndEpoch  EpochEndedAck
+    slot   → driver   SlotHello  TaskEnded
+    driver → slot     StartTask  EndEpoch  ReleaseSlot  Drain
     query  → driver   RequestEpoch           driver → query   EpochAssignment
 
 A slot is a Spark task; it runs the tasks of connectors that the driver starts in it, each in a
-thread with a control connection of its own.
+thread with a control connection of its own. A slot may outlive its Spark task: after `EndEpoch` it
+returns its receipts and copies on, until the Spark task of the next epoch in the same process
+adopts it with another `SlotHello`, or the driver releases it.
 
 Every message is a frozen value that travels as one JSON object with its `type`. A task never asks
 for a partition. The driver grants leases, the task reports on them once a second and returns each
@@ -212,6 +216,39 @@ class Drain:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EndEpoch:
+    """The epoch ends, and copying goes on. A task divides its receipts and sends `EpochEnded`.
+
+    To a slot: return the receipts of the epoch when your tasks have divided theirs.
+    """
+
+    type: ClassVar[str] = "end-epoch"
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochEnded:
+    """What the task reported before belongs to this epoch, what it reports later to the next."""
+
+    type: ClassVar[str] = "epoch-ended"
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochEndedAck:
+    """The driver has `EpochEnded`: the task may return the receipts of the epoch."""
+
+    type: ClassVar[str] = "epoch-ended-ack"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseSlot:
+    """No Spark task has adopted the slot in time: end when your tasks have ended."""
+
+    type: ClassVar[str] = "release-slot"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AbortTask:
     """The driver has given up the task attempt and granted its leases to others: stop at once."""
 
@@ -221,7 +258,7 @@ class AbortTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotHello:
-    """A slot has started and waits for tasks to run."""
+    """A slot has started and waits for tasks to run, or a Spark task has adopted it."""
 
     type: ClassVar[str] = "slot-hello"
     slot: int
@@ -274,7 +311,17 @@ class EpochAssignment:
     """Levels that the slots of the epoch set, by Python logger."""
 
 
-TaskMessage = Hello | ProgressReport | LeaseEnded | TaskDone
-DriverMessage = Welcome | GrantLeases | RevokeLeases | ReportAck | SetRateLimit | Drain | AbortTask
-SlotMessage = SlotHello | StartTask | TaskEnded
+TaskMessage = Hello | ProgressReport | LeaseEnded | EpochEnded | TaskDone
+DriverMessage = (
+    Welcome
+    | GrantLeases
+    | RevokeLeases
+    | ReportAck
+    | SetRateLimit
+    | Drain
+    | EndEpoch
+    | EpochEndedAck
+    | AbortTask
+)
+SlotMessage = SlotHello | StartTask | ReleaseSlot | TaskEnded
 ControlMessage = TaskMessage | DriverMessage | SlotMessage | RequestEpoch | EpochAssignment

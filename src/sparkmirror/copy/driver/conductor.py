@@ -22,9 +22,10 @@ Contract for the transport (`engine`): call `on_task_joined` when a task attempt
 `on_task_message` for every later message, `on_task_left` when its connection is closed; deliver the
 messages given to `send`. These methods do not block and may be called from any thread. Answer each
 ProgressReport with a ReportAck without asking the conductor, which may be busy. A lost attempt gets
-AbortTask: it ends with an error, and a new attempt must be started. To end an epoch, call
-`end_epoch`: the conductor drains every connected task; the attempts of the next epoch get the same
-leases.
+AbortTask: it ends with an error, and a new attempt must be started. To end an epoch, either send
+EndEpoch to tasks that copy on in the next epoch, and answer EpochEnded as soon as the conductor has
+it; or call `end_epoch`: the conductor drains every connected task, and the attempts of the next
+epoch get the same leases.
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ from sparkmirror.copy.driver.task_events import TaskEventHandler
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
 from sparkmirror.copy.job import CopyJob, routing_job
 from sparkmirror.copy.ledger import Ledger
+from sparkmirror.copy.receipt import AttemptEpoch
 from sparkmirror.copy.snapshot import CopySnapshot
 from sparkmirror.copy.task.transform.converter_factory import (
     ConverterFactory,
@@ -322,10 +324,10 @@ class Conductor:
         with self._lock:
             return self._task_events.is_drained
 
-    def close_epoch(self, epoch: int, *, succeeded: bool) -> list[MissingReceipt]:
-        """End an epoch; returns the receipts that none of its attempts has written."""
+    def close_epoch(self, epoch: int, returned: Collection[AttemptEpoch]) -> list[MissingReceipt]:
+        """End an epoch; returns the receipts that none of its attempts has returned."""
         with self._lock:
-            return self._pending_receipts.close_epoch(epoch, succeeded=succeeded)
+            return self._pending_receipts.close_epoch(epoch, returned)
 
     def failure(self) -> Exception | None:
         """Return the error that ended the thread (another driver took over, a bug), or None."""

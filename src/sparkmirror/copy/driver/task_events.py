@@ -17,6 +17,7 @@ from typing import TypeVar
 
 from sparkmirror.copy.control.messages import (
     ControlMessage,
+    EpochEnded,
     Hello,
     LeaseEnded,
     LeaseEndReason,
@@ -141,6 +142,8 @@ class TaskEventHandler:
                 self._on_report(hello, message)
             case LeaseEnded():
                 self._on_lease_ended(hello, message)
+            case EpochEnded():
+                self._on_epoch_ended(hello)
             case TaskDone():
                 self._on_done(hello)
             case _:
@@ -264,7 +267,7 @@ class TaskEventHandler:
         for tracked in owned:
             self.pending_receipts.add(hello, tracked)
             tracked.release(clean=False, now=now)
-        self.pending_receipts.on_attempt_lost(hello)
+        self.pending_receipts.on_attempt_ended(hello)
         if owned:
             log.warning(
                 "Task %d (attempt %d) is lost: %s; taking over %d partitions",
@@ -296,10 +299,17 @@ class TaskEventHandler:
             elif tracked.state is LeaseState.DOUBTFUL:
                 tracked.renewals_needed = self.membership.renewals_after_fence()
 
+    def _on_epoch_ended(self, hello: Hello) -> None:
+        """Divide the receipts of an attempt that copies on in the next epoch."""
+        for tracked in self.partitions.values():
+            if tracked.owner == hello:
+                self.pending_receipts.add(hello, tracked)
+        self.pending_receipts.on_epoch_ended(hello)
+
     def _on_done(self, hello: Hello) -> None:
         """Remove an attempt that gave everything back; it used no lease granted since then."""
         self.attempts.remove(hello)
-        self.pending_receipts.on_attempt_done(hello)
+        self.pending_receipts.on_attempt_ended(hello)
         now = time.monotonic()
         for tracked in self.partitions.values():
             if tracked.owner == hello:

@@ -3,6 +3,7 @@
 GrantLeases, RevokeLeases, Drain   → leases
 ReportAck                          → reporter: the lease is renewed
 SetRateLimit                       → throttle
+EndEpoch, EpochEndedAck            → receipts of the epoch
 AbortTask                          → LeaseLost ends the task
 """
 
@@ -20,6 +21,8 @@ from sparkmirror.copy.control.messages import (
     AbortTask,
     ControlMessage,
     Drain,
+    EndEpoch,
+    EpochEndedAck,
     GrantLeases,
     Hello,
     ReportAck,
@@ -29,6 +32,7 @@ from sparkmirror.copy.control.messages import (
 )
 from sparkmirror.copy.settings import CopySettings
 from sparkmirror.copy.task.leases import TaskLeases
+from sparkmirror.copy.task.receipts.epoch_receipts import EpochReceipts
 from sparkmirror.copy.task.reports import TaskReporter
 from sparkmirror.copy.task.throttle import Throttle
 from sparkmirror.errors import ClusterUnavailable
@@ -61,14 +65,20 @@ def connect_to_driver(
     connection = ControlConnection.connect(address, protocol, secret, received.append)
     connection.send(hello)
     deadline = time.monotonic() + WELCOME_TIMEOUT_S
-    while not received:
+    while not (others := _without_ends_of_epochs(received)):
         if not select.select([connection], [], [], max(deadline - time.monotonic(), 0))[0]:
             raise LeaseLost("driver", f"sent no welcome within {WELCOME_TIMEOUT_S:.0f} s")
         connection.on_readable()
-    welcome, *following = received
+    welcome = others[0]
     if not isinstance(welcome, Welcome):
         raise LeaseLost("driver", f"sent {type(welcome).__name__} instead of a welcome")
+    following = [message for message in received if message is not welcome]
     return DriverSession(connection, CopySettings.from_json(welcome.settings), following)
+
+
+def _without_ends_of_epochs(messages: list[ControlMessage]) -> list[ControlMessage]:
+    """Return the other messages: the epoch may end before the conductor welcomes the task."""
+    return [message for message in messages if not isinstance(message, EndEpoch)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +88,7 @@ class DriverMessageHandler:
     leases: TaskLeases
     reporter: TaskReporter
     throttle: Throttle
+    epoch_receipts: EpochReceipts
 
     def handle(self, message: ControlMessage) -> None:
         """Carry out one message. Raises LeaseLost if the driver has given up the task."""
@@ -94,5 +105,9 @@ class DriverMessageHandler:
                 self.throttle.bytes_per_s = message.bytes_per_s
             case Drain():
                 self.leases.drain(time.monotonic())
+            case EndEpoch():
+                self.epoch_receipts.end_epoch(message.epoch)
+            case EpochEndedAck():
+                self.epoch_receipts.on_ack()
             case _:
                 log.warning("Ignored unexpected message from driver: %s", type(message).__name__)

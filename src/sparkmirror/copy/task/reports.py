@@ -30,7 +30,7 @@ from sparkmirror.copy.task.leased_partition import (
     ignore_change,
 )
 from sparkmirror.copy.task.produce.pending_batch import PendingBatch
-from sparkmirror.copy.task.receipt_collector import ReceiptCollector
+from sparkmirror.copy.task.receipts.receipt_collector import ReceiptCollector
 from sparkmirror.mirror.offsets.joined_runs import join_runs
 from sparkmirror.mirror.offsets.run_map import OffsetRun
 

@@ -45,6 +45,7 @@ from sparkmirror.copy.task.produce.resend_checks import ResendChecker, SequenceC
 from sparkmirror.copy.task.produce.sender import Sender
 from sparkmirror.copy.task.produce.transaction_manager import TransactionManager
 from sparkmirror.copy.task.produce.transaction_state import Transaction
+from sparkmirror.copy.task.receipts.epoch_receipts import EpochReceipts, OnEpochEnded, ignore_end
 from sparkmirror.copy.task.reports import TaskReporter
 from sparkmirror.copy.task.throttle import Throttle
 from sparkmirror.copy.task.transform.converter_factory import (
@@ -79,8 +80,12 @@ class CopyTask:
         settings: CopySettings,
         messages: Iterable[ControlMessage] = (),
         new_evaluator: NewEvaluator = no_evaluator,
+        on_epoch_ended: OnEpochEnded = ignore_end,
     ) -> None:
-        """Take over a connection after the welcome, and the messages that followed the welcome."""
+        """Take over a connection after the welcome, and the messages that followed the welcome.
+
+        The thread of the task calls `on_epoch_ended` when an epoch ends and the task copies on.
+        """
         self.settings = settings
         self.connection = connection
         self.loop = EventLoop()
@@ -141,7 +146,12 @@ class CopyTask:
             dead_letters=self.dead_letters,
         )
         self._partitions = self.leases.partitions
-        self._message_handler = DriverMessageHandler(self.leases, self.reporter, self.throttle)
+        self._message_handler = DriverMessageHandler(
+            self.leases,
+            self.reporter,
+            self.throttle,
+            EpochReceipts(self.reporter, self._partitions, on_epoch_ended),
+        )
         self._housekeeping_at = self._wake_at = 0.0
         self._acknowledgements = self._commands = 0
         """The driver's messages in the last turn."""
@@ -159,9 +169,11 @@ class CopyTask:
         secret: bytes,
         hello: Hello,
         new_evaluator: NewEvaluator = no_evaluator,
+        on_epoch_ended: OnEpochEnded = ignore_end,
     ) -> Self:
         """Connect to the driver and wait for its welcome. Blocks; see `connect_to_driver`."""
-        return cls(*connect_to_driver(address, protocol, secret, hello), new_evaluator)
+        session = connect_to_driver(address, protocol, secret, hello)
+        return cls(*session, new_evaluator, on_epoch_ended)
 
     def run(self) -> None:
         """Copy until drained. Raises LeaseLost or ControlConnectionLost if the driver is lost."""

@@ -8,6 +8,7 @@ from typing import Protocol
 from sparkmirror.copy.control.messages import ControlMessage, Hello
 from sparkmirror.copy.driver.lost_attempt_receipts import MissingReceipt
 from sparkmirror.copy.job import CopyJob
+from sparkmirror.copy.receipt import AttemptEpoch
 from sparkmirror.copy.snapshot import CopySnapshot
 
 
@@ -66,8 +67,8 @@ class ConductorApi(Protocol):
         """What does not work and ends nothing. A text may contain the reason of a partition."""
         ...
 
-    def close_epoch(self, epoch: int, *, succeeded: bool) -> list[MissingReceipt]:
-        """End an epoch whose Spark job succeeded or failed; returns receipts that no task gave."""
+    def close_epoch(self, epoch: int, returned: Collection[AttemptEpoch]) -> list[MissingReceipt]:
+        """End an epoch; returns the receipts of all attempts but the `returned` ones."""
         ...
 
     def failure(self) -> Exception | None:

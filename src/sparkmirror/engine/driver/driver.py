@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
@@ -21,6 +21,7 @@ from typing import TypeAlias
 from sparkmirror import logging_context
 from sparkmirror.copy.job import CopyJob
 from sparkmirror.copy.partition_problems_by_cause import without_known
+from sparkmirror.copy.receipt import AttemptEpoch
 from sparkmirror.copy.snapshot import SPARK_STARTS
 from sparkmirror.copy.task.transform.converter_factory import NewEvaluator
 from sparkmirror.engine.driver.conductor_api import ConductorApi
@@ -90,7 +91,9 @@ class Driver:
         self._jobs_lock = threading.Lock()
         self._jobs: dict[str, DriverJob] = {}
         self._ended_jobs: list[DriverJob] = []
-        """Jobs that ended in the running epoch: they may have receipts of it."""
+        """Jobs that ended in the running epoch: they may have receipts of it, and of the next."""
+        self._jobs_ended_before: list[DriverJob] = []
+        """Jobs that had ended when the last epoch was closed."""
         self._ready_tasks = spec.ready_tasks
         self._priority = SessionPriority(time.monotonic, is_own_session=leads_session())
         self._phase = DriverPhase.STARTING
@@ -262,14 +265,15 @@ class Driver:
         self._problem = str(error) if isinstance(error, MirrorError) else repr(error)
         self._phase = DriverPhase.FAILED
 
-    def _close_epoch(self, epoch: int, succeeded: bool) -> list[ReceiptRow]:
+    def _close_epoch(self, epoch: int, returned: Collection[AttemptEpoch]) -> list[ReceiptRow]:
         """The rows of receipts that no slot has returned, of all jobs. Called by Spark's thread."""
         with self._jobs_lock:
-            jobs, self._ended_jobs = [*self._ended_jobs, *self._jobs.values()], []
+            jobs = [*self._jobs_ended_before, *self._ended_jobs, *self._jobs.values()]
+            self._jobs_ended_before, self._ended_jobs = self._ended_jobs, []
         return [
             missing_receipt_row(job.job.flow, receipt)
             for job in jobs
-            for receipt in job.close_epoch(epoch, succeeded=succeeded)
+            for receipt in job.close_epoch(epoch, returned)
         ]
 
     def _shut_down(self) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from sparkmirror.backoff import Backoff
 from sparkmirror.copy.control.tls_psk import HAS_TLS_PSK
+from sparkmirror.copy.receipt import AttemptEpoch
 from sparkmirror.copy.settings import CopySettings
 from sparkmirror.copy.task.transform.record_evaluator import RecordEvaluator
 from sparkmirror.engine.control_endpoint import ControlEndpoint
@@ -31,6 +32,7 @@ from sparkmirror.engine.driver.spark_conf import (
     effective_master,
     is_local_master,
     no_slot_text,
+    reuses_python_workers,
     slots_for_tasks,
 )
 from sparkmirror.engine.driver.spark_master_check import (
@@ -87,12 +89,12 @@ class SparkApplication:
         self,
         spec: DriverSpec,
         directory: Path,
-        close_epoch: Callable[[int, bool], list[ReceiptRow]],
+        close_epoch: Callable[[int, Collection[AttemptEpoch]], list[ReceiptRow]],
         python: Path | None = None,
     ) -> None:
-        """After each epoch, `close_epoch` gets its number and whether it succeeded.
+        """After each epoch, `close_epoch` gets its number and the attempts that returned receipts.
 
-        It returns the rows of receipts that no slot has returned. A local Spark starts `python`.
+        It returns the rows of all other receipts. A local Spark starts `python`.
         """
         self._python = python
         self._lock = threading.Lock()
@@ -211,7 +213,7 @@ class SparkApplication:
             )
 
     def end_epoch(self) -> None:
-        """End the running epoch, so that every task starts again."""
+        """End the running epoch, so that its receipts are written; the next one follows."""
         if self._control_server:
             self._control_server.end_epoch()
 
@@ -367,8 +369,9 @@ class SparkApplication:
             bind=bind,
             host=host,
             port=control_port(self._spec),
+            keeps_slots=reuses_python_workers(query.conf_value),
         )
 
-    def _end_of_epoch(self, succeeded: bool) -> list[ReceiptRow]:
+    def _end_of_epoch(self, returned: Collection[AttemptEpoch]) -> list[ReceiptRow]:
         """The rows of receipts that slots of the finished epoch did not return."""
-        return self._close_epoch(self.epoch, succeeded)
+        return self._close_epoch(self.epoch, returned)

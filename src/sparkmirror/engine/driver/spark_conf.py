@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -101,6 +101,12 @@ def slots_for_tasks(spec: DriverSpec, cores: int) -> int:
     """
     is_default = not (spec.master or spec.conf.get("spark.master", ""))
     return _cpu_count() if is_default else max(cores - 1, 1)
+
+
+def reuses_python_workers(conf_value: Callable[[str], str]) -> bool:
+    """Whether Spark uses a Python process for one task after the other, as is its default."""
+    keys = ("spark.python.worker.reuse", "spark.python.use.daemon")
+    return not any(conf_value(key).strip().lower() == "false" for key in keys)
 
 
 def _cpu_count() -> int:

@@ -7,14 +7,18 @@ that is lost returns no receipt, although the records it had appended are copied
 the receipt then, from the reports of the attempt: `outcome` is `lost` instead of `done`, and lanes
 and record times are missing. If the driver itself dies, the receipts of its last epoch are missing.
 Positions do not depend on receipts: they are in Connect's offsets topic.
+
+An attempt also returns one row without a topic, which is not stored: its receipts have come, though
+there may be none. So the driver knows which ones it has to write.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sparkmirror.copy.driver.lost_attempt_receipts import MissingReceipt
-from sparkmirror.copy.receipt import Receipt
+from sparkmirror.copy.receipt import AttemptEpoch, Receipt
 
 ReceiptRow = tuple[object, ...]
 
@@ -29,6 +33,7 @@ _COLUMN_TYPES = {
     **dict.fromkeys(("task", "attempt"), "int"),
     "outcome": "string",
     **dict.fromkeys(("started_ms", "ended_ms"), "bigint"),
+    "attempt_number": "bigint",
 }
 COLUMN_NAMES = tuple(_COLUMN_TYPES)
 """The columns of a row, in this order."""
@@ -51,6 +56,8 @@ TABLE_COLUMNS = (
 )
 """The stored columns, as SQL over the schema: milliseconds become timestamps."""
 
+_TOPIC, _EPOCH, _ATTEMPT_NUMBER = map(COLUMN_NAMES.index, ("topic", "epoch", "attempt_number"))
+
 PARTITION_COLUMN = "day"
 OUTCOME_DONE = "done"
 OUTCOME_LOST = "lost"
@@ -64,6 +71,9 @@ class TaskAttemptInfo:
     epoch: int
     task: int
     attempt: int
+    """The number of earlier attempts of the task in the epoch."""
+    attempt_number: int
+    """The number of the attempt, which the driver never uses twice."""
     started_ms: int
     ended_ms: int
     outcome: str = OUTCOME_DONE
@@ -76,8 +86,35 @@ class TaskAttemptInfo:
             *(receipt.target_first, receipt.target_last),
             *(receipt.records, receipt.bytes, lanes),
             *(receipt.first_ms, receipt.last_ms),
-            *(self.epoch, self.task, self.attempt, self.outcome, self.started_ms, self.ended_ms),
+            *self._columns,
         )
+
+    def to_rows(self, receipts: Iterable[tuple[Receipt, dict[str, int]]]) -> list[ReceiptRow]:
+        """The rows that an attempt returns: one without a topic, and one for each receipt."""
+        nothing = [None] * (len(COLUMN_NAMES) - len(self._columns))
+        returned = (*nothing, *self._columns)
+        return [returned, *(self.to_row(receipt, lanes) for receipt, lanes in receipts)]
+
+    @property
+    def _columns(self) -> ReceiptRow:
+        return (
+            *(self.epoch, self.task, self.attempt, self.outcome),
+            *(self.started_ms, self.ended_ms, self.attempt_number),
+        )
+
+
+def receipts_of(rows: Iterable[ReceiptRow]) -> list[ReceiptRow]:
+    """Return the rows that are receipts."""
+    return [row for row in rows if row[_TOPIC] is not None]
+
+
+def returned_attempts(rows: Iterable[ReceiptRow]) -> set[AttemptEpoch]:
+    """Return the attempts that have returned these rows."""
+    return {
+        AttemptEpoch(int(str(row[_EPOCH])), int(str(row[_ATTEMPT_NUMBER])))
+        for row in rows
+        if row[_TOPIC] is None
+    }
 
 
 def missing_receipt_row(flow: str, missing: MissingReceipt) -> ReceiptRow:
@@ -88,6 +125,7 @@ def missing_receipt_row(flow: str, missing: MissingReceipt) -> ReceiptRow:
         epoch=hello.epoch,
         task=hello.task,
         attempt=hello.retry,
+        attempt_number=hello.attempt,
         started_ms=missing.started_ms,
         ended_ms=missing.ended_ms,
         outcome=OUTCOME_LOST,

@@ -1,6 +1,6 @@
 """Writes receipts in the background, while the next epoch already runs.
 
-Nothing is copied between two epochs, and Spark takes a few hundred milliseconds to write a file. So
+The next epoch should follow soon, and Spark takes a few hundred milliseconds to write a file. So
 one thread writes the receipts later, all waiting rows at once. It retries rows that cannot be
 written, and `problem` says why. Its first write has no rows: a directory that cannot be written is
 a problem at once, not only at the end of the first epoch.

@@ -1,7 +1,8 @@
 """A slot in a Spark worker: run the tasks of connectors until the epoch ends, return receipts.
 
-If the slot fails, Spark counts its attempt as failed and starts another one. The driver starts the
-tasks of the slot in other slots meanwhile.
+The tasks copy on after the end of the epoch; see `kept_slots`. If the slot fails, Spark counts its
+attempt as failed and starts another one. The driver starts the tasks of the slot in other slots
+meanwhile.
 """
 
 from __future__ import annotations
@@ -20,15 +21,17 @@ from sparkmirror.copy.settings import CopySettings
 from sparkmirror.copy.task.transform.record_evaluator import RecordEvaluator
 from sparkmirror.engine.control_endpoint import ControlEndpoint
 from sparkmirror.engine.spark.data_source import SlotInputPartition
+from sparkmirror.engine.spark.kept_slots import KeptSlots
 from sparkmirror.engine.spark.receipt_rows import ReceiptRow
-from sparkmirror.engine.spark.slot import Slot, copy_task_runner, slot_hello
+from sparkmirror.engine.spark.slot import copy_task_runner, slot_hello
 
 GC_FREEZE_CALLS = 5
+_kept_slots = KeptSlots()
 _call_counter = itertools.count()
 
 
 def run_spark_task(partition: SlotInputPartition) -> Iterator[ReceiptRow]:
-    """Run the tasks that the driver starts in this slot until it drains the slot.
+    """Run the tasks that the driver starts in this slot until it ends the epoch.
 
     Yields the receipts then.
     """
@@ -37,8 +40,8 @@ def run_spark_task(partition: SlotInputPartition) -> Iterator[ReceiptRow]:
     assert context is not None, "Spark runs this"
     hello = slot_hello(partition.slot, context.taskAttemptId(), partition.epoch)
     new_evaluator = partial(_new_evaluator, partition.endpoint)
-    run_task = copy_task_runner(partition.endpoint, partition.epoch, new_evaluator)
-    yield from Slot(partition.endpoint, hello, run_task).run()
+    run_task = copy_task_runner(partition.endpoint, new_evaluator)
+    yield from _kept_slots.run(partition.endpoint, hello, run_task)
 
 
 def _new_evaluator(endpoint: ControlEndpoint, settings: CopySettings) -> RecordEvaluator:

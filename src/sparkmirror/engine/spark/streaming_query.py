@@ -14,7 +14,7 @@ import os
 import re
 import subprocess
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from sparkmirror.backoff import Backoff
 from sparkmirror.config.plugin_module_allowlist import PluginModuleAllowlist
+from sparkmirror.copy.receipt import AttemptEpoch
 from sparkmirror.copy.task.transform.record_evaluator import RecordEvaluator
 from sparkmirror.engine.gateway_process import GatewayProcess
 from sparkmirror.engine.spark.data_source import MirrorDataSource
@@ -39,6 +40,8 @@ from sparkmirror.engine.spark.receipt_rows import (
     RECEIPT_ARRAY_TYPE,
     TABLE_COLUMNS,
     ReceiptRow,
+    receipts_of,
+    returned_attempts,
 )
 from sparkmirror.engine.spark.receipt_writer_thread import ReceiptWriter
 from sparkmirror.engine.spark.receipts_directory_check import directory_error
@@ -136,12 +139,12 @@ class MirrorStreamingQuery:
         name: str,
         receipts: str,
         checkpoint: Path,
-        close_epoch: Callable[[bool], list[ReceiptRow]],
+        close_epoch: Callable[[Collection[AttemptEpoch]], list[ReceiptRow]],
     ) -> None:
         """Run one epoch after the other from now on; returns at once.
 
-        After each epoch, calls `close_epoch` with whether it succeeded; `close_epoch` returns the
-        rows that the tasks did not return.
+        After each epoch, calls `close_epoch` with the attempts whose rows have come; `close_epoch`
+        returns the rows of all others.
         """
         with _translate_errors("the query did not start"):
             writer = self._receipt_writer = ReceiptWriter(partial(self._write_receipts, receipts))
@@ -195,7 +198,7 @@ class MirrorStreamingQuery:
         self,
         epoch: DataFrame,
         writer: ReceiptWriter,
-        close_epoch: Callable[[bool], list[ReceiptRow]],
+        close_epoch: Callable[[Collection[AttemptEpoch]], list[ReceiptRow]],
     ) -> None:
         """Run the tasks of an epoch and pass their receipts to the writer.
 
@@ -204,7 +207,7 @@ class MirrorStreamingQuery:
         """
         rows: list[ReceiptRow] = []
         failure = _spark_error_of(lambda: rows.extend(tuple(row) for row in epoch.collect()))
-        writer.add([*rows, *close_epoch(failure is None)])
+        writer.add([*receipts_of(rows), *close_epoch(returned_attempts(rows))])
         if failure is None:
             self._problem = ""
             self._backoff.reset()

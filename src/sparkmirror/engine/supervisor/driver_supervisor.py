@@ -143,7 +143,7 @@ class DriverSupervisor:
             )
 
     def start_next_epoch(self) -> None:
-        """End the epoch, so that every task of every job starts again."""
+        """End the epoch, so that its receipts are written; the next one follows."""
         with self._condition:
             self._send_command(DriverCommand(action=DriverAction.NEXT_EPOCH))
 

@@ -66,7 +66,7 @@ class SingleJobSupervisor:
         self._job.set_rate(bytes_per_s)
 
     def start_next_epoch(self) -> None:
-        """End the epoch, so that every task starts again."""
+        """End the epoch, so that its receipts are written; the next one follows."""
         self._driver.start_next_epoch()
 
     def drain(self, within_s: float = DRAIN_TIMEOUT_S) -> None:

@@ -12,6 +12,7 @@ from sparkmirror.copy.control.messages import (
     AbortTask,
     ControlMessage,
     Drain,
+    EpochEnded,
     Hello,
     LeaseEnded,
     LeaseEndReason,
@@ -44,6 +45,7 @@ from sparkmirror.copy.lease import (
     Lease,
     LeaseIdentity,
 )
+from sparkmirror.copy.receipt import AttemptEpoch
 from sparkmirror.copy.record_ages import AgeSummary, RecordAges
 from sparkmirror.copy.transactional_producer_config import TransactionalProducer
 from sparkmirror.model import TopicPartition
@@ -620,3 +622,24 @@ def test_without_producer_ids_a_lost_connection_is_one_event(
         driver.end(hello, LeaseEndReason.AMBIGUOUS, is_clean=False, partition=partition)
     assert [event.kind for event in driver.handler.events.latest()] == events
     assert driver.states()[:2] == ["doubtful", "doubtful"]
+
+
+def test_what_is_reported_before_the_end_of_an_epoch_belongs_to_it() -> None:
+    driver = Driver()
+    hello = driver.join()
+    driver.grant(hello, P0)
+
+    def report(records: int) -> None:
+        progress = LeaseProgress(
+            position=100 + records, expected=50 + records, records=records, end_offset=200
+        )
+        driver.handler.on_message(hello, ProgressReport(progress={str(P0): progress}))
+
+    report(5)
+    driver.handler.on_message(hello, EpochEnded(epoch=0))
+    report(7)
+    assert driver.handler.partitions[P0].owner == hello, "its lease goes on"
+    driver.handler.on_attempt_lost(hello, "x")
+    receipts = driver.handler.pending_receipts
+    assert [one.receipt.records for one in receipts.close_epoch(0, ())] == [5]
+    assert receipts.close_epoch(1, {AttemptEpoch(0, hello.attempt)})[0].receipt.records == 2

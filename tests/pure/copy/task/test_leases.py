@@ -27,6 +27,7 @@ from sparkmirror.copy.task.leases import TaskLeases
 from sparkmirror.copy.task.produce.sender import Sender
 from sparkmirror.copy.task.produce.transaction_manager import TransactionManager
 from sparkmirror.copy.task.produce.transaction_state import Transaction
+from sparkmirror.copy.task.receipts.epoch_receipts import EpochReceipts
 from sparkmirror.copy.task.reports import TaskReporter
 from sparkmirror.copy.task.throttle import Throttle
 from sparkmirror.copy.task.transform.converter_factory import ConverterFactory
@@ -64,7 +65,12 @@ class TaskWithoutBrokers:
             new_transaction_manager=self._no_transactions,
             converters=ConverterFactory(),
         )
-        self.handler = DriverMessageHandler(self.leases, self.reporter, self.throttle)
+        self.handler = DriverMessageHandler(
+            self.leases,
+            self.reporter,
+            self.throttle,
+            EpochReceipts(self.reporter, self.leases.partitions),
+        )
 
     def _no_transactions(self, _: Transaction) -> TransactionManager:
         raise AssertionError("the grant has no transactional producer")

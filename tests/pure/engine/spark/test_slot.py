@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,13 +15,16 @@ from sparkmirror.copy.control.handshake import preferred_protocol
 from sparkmirror.copy.control.messages import RequestEpoch, StartTask
 from sparkmirror.engine.driver.control.control_server import ControlServer
 from sparkmirror.engine.noop_conductor import NoopConductor, job_without_partitions
-from sparkmirror.engine.spark.receipt_rows import ReceiptRow
-from sparkmirror.engine.spark.slot import Slot, copy_task_runner, slot_hello
+from sparkmirror.engine.spark.kept_slots import KeptSlots
+from sparkmirror.engine.spark.receipt_rows import ReceiptRow, receipts_of, returned_attempts
+from sparkmirror.engine.spark.slot import ReturnRows, RunTask, copy_task_runner, slot_hello
 from sparkmirror.errors import MirrorError
 from tests.support.copy.control_client import ControlClient
 from tests.support.waiting import wait_until
 
 JOBS = ("one", "two")
+SPARK_ATTEMPTS = itertools.count(1)
+"""Spark never uses the number of an attempt twice."""
 
 
 class ScriptedTasks:
@@ -30,30 +34,37 @@ class ScriptedTasks:
         self.started: list[StartTask] = []
         self.ends: dict[str, SimpleQueue[Exception | None]] = {job: SimpleQueue() for job in JOBS}
 
-    def run(self, start: StartTask) -> list[ReceiptRow]:
+    def run(self, start: StartTask, epoch: int, return_rows: ReturnRows) -> None:
         self.started.append(start)
         failure = self.ends[start.job].get()
         if failure:
             raise failure
-        return [(start.job, start.retry)]
+        return_rows(epoch, [(start.job, start.retry)])
 
     def attempts(self, job: str) -> int:
         return sum(start.job == job for start in self.started)
 
 
 class RunningSlot:
-    """A slot in a thread."""
+    """A Spark task with its slot, in a thread."""
 
-    def __init__(self, slot: Slot) -> None:
+    def __init__(
+        self,
+        server: ControlServer,
+        run_task: RunTask,
+        kept_slots: KeptSlots | None = None,
+        epoch: int = 1,
+    ) -> None:
         self.rows: list[ReceiptRow] = []
+        self._kept_slots = kept_slots or KeptSlots()
+        self._arguments = (server.endpoint, slot_hello(0, next(SPARK_ATTEMPTS), epoch), run_task)
         self.error: MirrorError | None = None
-        self._slot = slot
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
         try:
-            self.rows = self._slot.run()
+            self.rows = self._kept_slots.run(*self._arguments)
         except MirrorError as error:
             self.error = error
 
@@ -63,10 +74,14 @@ class RunningSlot:
 
 
 @contextmanager
-def serving(conductor: NoopConductor) -> Iterator[ControlServer]:
+def serving(conductor: NoopConductor, *, keeps_slots: bool = False) -> Iterator[ControlServer]:
     """A control server with two jobs of one task each, in an epoch of one slot."""
     server = ControlServer(
-        epoch_s=600.0, first_epoch_s=600.0, protocol=preferred_protocol(), bind="127.0.0.1"
+        epoch_s=600.0,
+        first_epoch_s=600.0,
+        protocol=preferred_protocol(),
+        bind="127.0.0.1",
+        keeps_slots=keeps_slots,
     )
     for job in JOBS:
         server.set_job(job, conductor, [0], "A->B")
@@ -90,7 +105,7 @@ def test_a_task_that_fails_is_started_again_alone_and_receipts_come_at_the_end(
 ) -> None:
     tasks = ScriptedTasks()
     with serving(conductor) as server:
-        slot = RunningSlot(Slot(server.endpoint, slot_hello(0, 1, 1), tasks.run))
+        slot = RunningSlot(server, tasks.run)
         wait_until(lambda: len(tasks.started) == 2, "both tasks")
         tasks.ends["one"].put(RuntimeError("a bug"))
         wait_until(lambda: tasks.attempts("one") == 2, "the next attempt")
@@ -108,13 +123,13 @@ def test_copy_tasks_join_their_conductor_and_are_drained_with_the_epoch(
     conductor: NoopConductor,
 ) -> None:
     with serving(conductor) as server:
-        run = copy_task_runner(server.endpoint, epoch=1)
-        slot = RunningSlot(Slot(server.endpoint, slot_hello(0, 1, 1), run))
+        slot = RunningSlot(server, copy_task_runner(server.endpoint))
         wait_until(lambda: conductor.counts["joined"] == 2, "both tasks to join")
         server.end_epoch()
         slot.wait()
         wait_until(lambda: conductor.counts["done"] == 2, "both to be done")
-    assert (slot.rows, slot.error) == ([], None)
+    assert (receipts_of(slot.rows), slot.error) == ([], None)
+    assert len(returned_attempts(slot.rows)) == 2
 
 
 def test_a_slot_that_loses_the_driver_waits_for_its_tasks_and_fails(
@@ -122,10 +137,103 @@ def test_a_slot_that_loses_the_driver_waits_for_its_tasks_and_fails(
 ) -> None:
     tasks = ScriptedTasks()
     with serving(conductor) as server:
-        slot = RunningSlot(Slot(server.endpoint, slot_hello(0, 1, 1), tasks.run))
+        slot = RunningSlot(server, tasks.run)
         wait_until(lambda: len(tasks.started) == 2, "both tasks")
     assert slot.error is None, "its tasks still run"
     for job in JOBS:
         tasks.ends[job].put(None)
     slot.wait()
     assert isinstance(slot.error, ControlConnectionLost)
+
+
+def begin_epoch(server: ControlServer, number: int) -> None:
+    """Request an epoch, as Spark's planner does."""
+    with ControlClient(server.endpoint) as planner:
+        planner.send(RequestEpoch(finished_epoch=number - 1))
+        wait_until(lambda: server.epoch == number, "the epoch")
+
+
+def epochs_of(rows: list[ReceiptRow]) -> list[int]:
+    """The epochs of the attempts that have returned rows."""
+    return sorted(one.epoch for one in returned_attempts(rows))
+
+
+def test_tasks_copy_on_when_the_next_spark_task_runs_in_the_same_process(
+    conductor: NoopConductor,
+) -> None:
+    with serving(conductor, keeps_slots=True) as server:
+        kept_slots, run = KeptSlots(), copy_task_runner(server.endpoint)
+        slot = RunningSlot(server, run, kept_slots)
+        wait_until(lambda: conductor.counts["joined"] == 2, "both tasks")
+        for epoch in (1, 2, 3):
+            if epoch > 1:
+                wait_until(lambda: server.is_ready, "the slot to be adopted")
+            server.end_epoch()
+            slot.wait()
+            assert (slot.error, epochs_of(slot.rows)) == (None, [epoch, epoch])
+            begin_epoch(server, epoch + 1)
+            slot = RunningSlot(server, run, kept_slots, epoch + 1)
+        wait_until(lambda: server.is_ready, "the last slot")
+        server.stop_new_epochs()
+        slot.wait()
+        assert (slot.error, epochs_of(slot.rows)) == (None, [4, 4])
+    assert (conductor.counts["joined"], conductor.counts["epoch-ended"]) == (2, 6)
+    assert conductor.counts["done"] == 2
+
+
+def test_tasks_move_when_the_next_spark_task_runs_in_another_process(
+    conductor: NoopConductor,
+) -> None:
+    with serving(conductor, keeps_slots=True) as server:
+        run = copy_task_runner(server.endpoint)
+        first = RunningSlot(server, run, KeptSlots())
+        wait_until(lambda: conductor.counts["joined"] == 2, "both tasks to join")
+        server.end_epoch()
+        first.wait()
+        assert conductor.counts["done"] == 0, "both copy on"
+        begin_epoch(server, 2)
+        second = RunningSlot(server, run, KeptSlots(), 2)
+        wait_until(lambda: conductor.counts["joined"] == 4, "both tasks to join again")
+        assert conductor.counts["done"] == 2, "they were drained before"
+        server.stop_new_epochs()
+        second.wait()
+        assert epochs_of(second.rows) == [2, 2]
+
+
+def test_another_attempt_of_an_ended_epoch_leaves_the_kept_slot_alone(
+    conductor: NoopConductor,
+) -> None:
+    with serving(conductor, keeps_slots=True) as server:
+        kept_slots, run = KeptSlots(), copy_task_runner(server.endpoint)
+        first = RunningSlot(server, run, kept_slots)
+        wait_until(lambda: conductor.counts["joined"] == 2, "both tasks to join")
+        server.end_epoch()
+        first.wait()
+        again = RunningSlot(server, run, kept_slots)
+        again.wait()
+        assert (again.rows, again.error) == ([], None)
+        begin_epoch(server, 2)
+        second = RunningSlot(server, run, kept_slots, 2)
+        wait_until(lambda: server.is_ready, "the slot to be adopted")
+        server.stop_new_epochs()
+        second.wait()
+        assert epochs_of(second.rows) == [2, 2]
+    assert conductor.counts["joined"] == 2
+
+
+def test_a_slot_that_is_adopted_too_late_ends_and_another_one_is_opened(
+    conductor: NoopConductor,
+) -> None:
+    """The epoch has ended again before the Spark task could adopt the slot."""
+    with serving(conductor, keeps_slots=True) as server:
+        kept_slots, run = KeptSlots(), copy_task_runner(server.endpoint)
+        first = RunningSlot(server, run, kept_slots)
+        wait_until(lambda: conductor.counts["joined"] == 2, "both tasks to join")
+        server.end_epoch()
+        first.wait()
+        begin_epoch(server, 2)
+        server.end_epoch()
+        second = RunningSlot(server, run, kept_slots, 2)
+        second.wait()
+        assert (second.error, epochs_of(second.rows)) == (None, [2, 2])
+    assert conductor.counts["done"] == 2

@@ -3,10 +3,10 @@
 Acknowledges each report at once, and passes all other messages between tasks and the conductor of
 their job. It has slots start tasks (`slots`), and tells
 Spark's planner which epoch to run. It also ends epochs: `epoch_s` after the first slot of an epoch
-has connected, all tasks are drained, the slots return their receipts, and the planner requests the
-next epoch.
+has connected, the slots return their receipts, and the planner requests the next epoch. Tasks copy
+on over the change if slots are kept; else, and before the last epoch ends, they are drained.
 
-    RequestEpoch(n) ──▶ EpochAssignment(n+1) ─ tasks copy ─ epoch_s ──▶ Drain ──▶ RequestEpoch(n+1)
+    RequestEpoch(n) ─▶ EpochAssignment(n+1) ─ tasks copy ─ epoch_s ─▶ EndEpoch ─▶ RequestEpoch(n+1)
     RequestEpoch(n) ── after stop_new_epochs() ──▶ EpochAssignment(n): nothing to run
 """
 
@@ -24,9 +24,13 @@ from sparkmirror.copy.control.handshake import ConnectionCipher, ControlProtocol
 from sparkmirror.copy.control.messages import (
     ControlMessage,
     Drain,
+    EndEpoch,
     EpochAssignment,
+    EpochEnded,
+    EpochEndedAck,
     Hello,
     ProgressReport,
+    ReleaseSlot,
     ReportAck,
     RequestEpoch,
     SlotHello,
@@ -65,10 +69,15 @@ class ControlServer:
         host: str = "",
         port: int = 0,
         first_epoch_s: float = FIRST_EPOCH_S,
+        keeps_slots: bool = False,
     ) -> None:
-        """Listen at `bind`; tasks connect to `host` if that is another name for it."""
+        """Listen at `bind`; tasks connect to `host` if that is another name for it.
+
+        `keeps_slots`: Spark uses the processes of an epoch for the next one, so slots are kept.
+        """
+        self._keeps_slots = keeps_slots
         self._jobs: dict[str, ConductorApi] = {}
-        self._scheduler = SlotScheduler(self._start_task, self._drain_tasks)
+        self._scheduler = SlotScheduler(self._start_task, self._drain_tasks, self._release_slot)
         self._schedule_at = 0.0
         self._task_count = self._partition_count = 0
         self._epoch = Epoch(epoch_s, first_epoch_s)
@@ -232,11 +241,37 @@ class ControlServer:
         if not self._epoch.end():
             return
         slots = set(self._scheduler.end_epoch())
+        if self._keeps_slots and not self._no_new_epochs:
+            self._keep_slots(slots)
+            return
         for connection in self._connections:
             if connection.slot in slots:
                 self._enqueue_send(connection, Drain())
         for conductor in self._jobs.values():
             conductor.end_epoch()
+
+    def _keep_slots(self, slots: Collection[SlotHello]) -> None:
+        """Have the slots return their receipts while their tasks copy on."""
+        self._scheduler.keep_slots(time.monotonic())
+        for connection in self._connections:
+            if connection.slot in slots:
+                self._enqueue_send(connection, EndEpoch(epoch=self._epoch.number))
+            elif connection.hello is not None:
+                self._end_epoch_of_task(connection, connection.hello)
+
+    def _end_epoch_of_task(self, connection: AuthenticatedConnection, hello: Hello) -> None:
+        """Have a task of an epoch that has ended copy on, or drain it if its slot is not kept."""
+        key, epoch = TaskKey(hello.job, hello.task), self._epoch.number
+        if self._scheduler.copies_on(key, hello.attempt, epoch):
+            self._enqueue_send(connection, EndEpoch(epoch=epoch))
+        else:
+            self._drain_tasks(hello.job, (hello.task,))
+
+    def _release_slot(self, slot: SlotHello) -> None:
+        log.info("No Spark task runs slot %d of epoch %d on; its tasks move", slot.slot, slot.epoch)
+        for connection in self._connections:
+            if connection.slot == slot:
+                self._enqueue_send(connection, ReleaseSlot())
 
     # -- connections -----------------------------------------------------------------------------
 
@@ -266,6 +301,8 @@ class ControlServer:
                 connection.send(self._on_next_epoch(message))
             case SlotHello() if connection.slot is None:
                 self._on_slot_hello(connection, message)
+            case SlotHello() if connection.slot is not None:
+                self._on_slot_adopted(connection, connection.slot, message)
             case TaskEnded() if connection.slot is not None:
                 self._scheduler.on_task_ended(connection.slot, message, time.monotonic())
                 self._schedule_at = 0.0
@@ -278,6 +315,8 @@ class ControlServer:
                     # Sent after all messages that arrived with the report are processed: a failed
                     # send closes the connection, and the last messages must not get lost.
                     self._enqueue_send(connection, ReportAck())
+                elif isinstance(message, EpochEnded):
+                    self._enqueue_send(connection, EpochEndedAck())
                 if conductor := self._jobs.get(connection.hello.job):
                     conductor.on_task_message(connection.hello, message)
 
@@ -291,6 +330,27 @@ class ControlServer:
             self._enqueue_send(connection, Drain())
             return
         self._scheduler.add_slot(slot, now)
+        self._on_slot_connected(now)
+
+    def _on_slot_adopted(
+        self, connection: AuthenticatedConnection, kept: SlotHello, slot: SlotHello
+    ) -> None:
+        """Run the tasks of a kept slot on in the running epoch, the one after that of the slot.
+
+        A slot that was released, or is too late, ends; its Spark task opens another one.
+        """
+        if not self._scheduler.is_kept(kept):
+            return
+        is_next = slot.epoch == self._epoch.number == kept.epoch + 1
+        if not is_next or self._epoch.has_ended:
+            self._scheduler.release(kept)
+            return
+        connection.slot = slot
+        now = time.monotonic()
+        self._scheduler.adopt_slot(kept, slot, now)
+        self._on_slot_connected(now)
+
+    def _on_slot_connected(self, now: float) -> None:
         is_last = self._scheduler.connected == self._scheduler.slot_count
         after_s = self._epoch.on_slot_connected(now, is_last=is_last, is_idle=not self._jobs)
         if after_s is not None:
@@ -304,9 +364,11 @@ class ControlServer:
             raise ControlConnectionLost(PEER, f"task {hello.task} of {hello.job} must not run")
         connection.hello = hello
         conductor.on_task_joined(hello, partial(self._enqueue_send, connection))
-        if self._epoch.has_ended or self._scheduler.is_draining(key):
-            # It was started before the end of its epoch, or before it had to end.
-            conductor.drain_tasks((hello.task,))
+        is_late = self._keeps_slots and hello.epoch != self._epoch.number
+        if is_late or self._scheduler.is_draining(key):
+            conductor.drain_tasks((hello.task,))  # it was started before it had to end
+        elif self._epoch.has_ended:
+            self._end_epoch_of_task(connection, hello)  # it was started before its epoch ended
 
     def _on_next_epoch(self, request: RequestEpoch) -> EpochAssignment:
         if self._no_new_epochs:

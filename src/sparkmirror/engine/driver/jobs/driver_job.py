@@ -20,6 +20,7 @@ from sparkmirror import logging_context
 from sparkmirror.backoff import Backoff
 from sparkmirror.copy.driver.lost_attempt_receipts import MissingReceipt
 from sparkmirror.copy.job import CopyJob
+from sparkmirror.copy.receipt import AttemptEpoch
 from sparkmirror.copy.settings import cluster_side
 from sparkmirror.copy.snapshot import CopySnapshot, starting_snapshot
 from sparkmirror.engine.driver.conductor_api import ConductorApi
@@ -76,7 +77,9 @@ class DriverJob:
         self._backoff = backoff or Backoff(initial_s=1.0, max_s=60.0)
         self._conductor: ConductorApi | None = None
         self._ended_conductors: list[ConductorApi] = []
-        """They may still have receipts of the running epoch."""
+        """They may still have receipts of the running epoch, and of the next one."""
+        self._ended_before: list[ConductorApi] = []
+        """Those that had ended when the last epoch was closed."""
         self._stalled = CopySnapshot(), "", CopySnapshot()
         """A snapshot, a cause, and the snapshot that is shown while no task copies."""
         self._membership = (0.0, False)
@@ -182,15 +185,17 @@ class DriverJob:
         conductor = self._conductor
         return conductor.problems() if conductor else ()
 
-    def close_epoch(self, epoch: int, *, succeeded: bool) -> list[MissingReceipt]:
+    def close_epoch(self, epoch: int, returned: Collection[AttemptEpoch]) -> list[MissingReceipt]:
         """End an epoch; returns the receipts of the job that no task has returned."""
         with self._condition:
-            ended, self._ended_conductors = self._ended_conductors, []
-            conductors = [*ended, self._conductor] if self._conductor else ended
+            conductors = [*self._ended_before, *self._ended_conductors]
+            self._ended_before, self._ended_conductors = self._ended_conductors, []
+            if self._conductor:
+                conductors.append(self._conductor)
         return [
             receipt
             for conductor in conductors
-            for receipt in conductor.close_epoch(epoch, succeeded=succeeded)
+            for receipt in conductor.close_epoch(epoch, returned)
         ]
 
     # -- the thread ------------------------------------------------------------------------------

@@ -9,8 +9,9 @@ FIRST_EPOCH_S = 15.0
 """Spark is slow whenever it does something for the first time. A short first epoch makes the first
 change of epochs happen soon after the start, not in the middle of the day."""
 MAX_PARTITIONS_OF_SHORT_EPOCH = 1_000
-"""A change of epochs grants all leases again. With more partitions the first epoch is a long one: a
-change in the middle of the first grants would delay them more than a later change costs."""
+"""Where slots are not kept, a change of epochs grants all leases again. With more partitions the
+first epoch is a long one: a change in the middle of the first grants would delay them more than a
+later change costs."""
 SLOT_TIMEOUT_S = 20.0
 """If no slot is connected for so long, Spark has no free core for one."""
 _NEVER = float("inf")

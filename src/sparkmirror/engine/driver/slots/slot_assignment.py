@@ -23,8 +23,8 @@ class TaskKey(NamedTuple):
 def slots_needed(tasks: int, available: int, current: int) -> int:
     """Return how many slots an epoch needs: at most the available ones, at least one.
 
-    Never fewer than now, because idle slots cost little. More slots need another epoch, for which
-    every task of every connector pauses. So their number at least doubles.
+    Never fewer than now, because idle slots cost little. More slots need another epoch, after which
+    tasks move, and where slots are not kept every task pauses. So their number at least doubles.
     """
     if tasks <= current:
         return max(current, 1)

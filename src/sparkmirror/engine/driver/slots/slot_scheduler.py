@@ -5,6 +5,11 @@ wanted task that does not run, drains every task that is not wanted any more, an
 slots that connect later. A task that fails is started again after a pause that grows; it concerns
 no other task.
 
+At a change of epochs slots may be kept: their tasks copy on. A Spark task of the next epoch adopts
+a kept slot if Spark runs it in the same process. A slot that no Spark task adopts, because all
+slots of the epoch are connected without it or because it takes too long, is released: its tasks are
+drained, and start again in other slots. So a task never has two attempts that copy.
+
 No I/O, no clock, no threads: the control server's event loop owns the scheduler.
 """
 
@@ -26,6 +31,8 @@ from sparkmirror.engine.driver.slots.slot_assignment import (
 
 SETTLE_S = 1.0
 """How long the first tasks of an epoch wait until every slot is connected."""
+KEPT_SLOT_TIMEOUT_S = 20.0
+"""How long a kept slot waits for a Spark task. Spark kills a process that is idle for a minute."""
 STABLE_RUN_S = 60.0
 """After an attempt of this length the pause before the next one is short again."""
 
@@ -38,6 +45,15 @@ class TaskRun:
     attempt: int
     started_at: float
     is_draining: bool = False
+
+
+@dataclass(slots=True)
+class KeptSlot:
+    """A slot of an earlier epoch whose tasks copy on."""
+
+    since: float
+    is_released: bool = False
+    """Whether it must end, because no Spark task has adopted it in time."""
 
 
 @dataclass(slots=True)
@@ -57,6 +73,8 @@ class SlotScheduler:
     """Have a slot start an attempt."""
     drain_tasks: Callable[[str, Collection[int]], None]
     """Have the conductor of a job drain these tasks."""
+    release_slot: Callable[[SlotHello], None]
+    """Have a kept slot end when its tasks have ended."""
     available: int = 1
     """How many slots Spark has for tasks."""
     slot_count: int = 0
@@ -65,6 +83,9 @@ class SlotScheduler:
     _wanted: dict[TaskKey, str] = field(default_factory=dict)
     """The wanted tasks, with the flow of their job."""
     _slots: dict[SlotHello, None] = field(default_factory=dict)
+    """The connected slots of the running epoch."""
+    _kept: dict[SlotHello, KeptSlot] = field(default_factory=dict)
+    """The connected slots of earlier epochs."""
     _runs: dict[TaskKey, TaskRun] = field(default_factory=dict)
     _attempts: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
     _retries: Counter[TaskKey] = field(default_factory=Counter)
@@ -103,10 +124,16 @@ class SlotScheduler:
     # -- epochs and slots ------------------------------------------------------------------------
 
     def begin_epoch(self, slots: int) -> list[SlotHello]:
-        """Begin an epoch with so many slots. Returns the slots of earlier epochs that still run."""
+        """Begin an epoch with so many slots.
+
+        Returns the slots of earlier epochs that still run and are not kept.
+        """
         left = list(self._slots)
         self.slot_count, self._is_open, self._first_slot_at = slots, True, float("inf")
-        self._slots, self._runs, self._retries = {}, {}, Counter()
+        self._slots = {}
+        self._runs = {key: run for key, run in self._runs.items() if run.slot in self._kept}
+        # An attempt that copies on is the first one of its task in the epoch.
+        self._retries = Counter(self._runs.keys())
         self._is_settled = False
         return left
 
@@ -114,6 +141,37 @@ class SlotScheduler:
         """Start no more tasks in this epoch; returns its slots."""
         self._is_open = False
         return list(self._slots)
+
+    def keep_slots(self, now: float) -> None:
+        """Let the tasks of all slots of the epoch copy on. Call `end_epoch` before."""
+        self._kept |= {slot: KeptSlot(now) for slot in self._slots}
+        self._slots = {}
+
+    def is_kept(self, slot: SlotHello) -> bool:
+        """Whether a slot waits for a Spark task of the next epoch."""
+        return slot in self._kept and not self._kept[slot].is_released
+
+    def copies_on(self, key: TaskKey, attempt: int, epoch: int) -> bool:
+        """Whether an attempt runs in a slot that is kept after this epoch."""
+        run = self._runs.get(key)
+        if run is None or run.attempt != attempt:
+            return False
+        return run.slot.epoch == epoch and self.is_kept(run.slot)
+
+    def adopt_slot(self, kept: SlotHello, slot: SlotHello, now: float) -> None:
+        """Use a kept slot in the running epoch, under its new hello. Its tasks stay in it."""
+        assert self.is_kept(kept)
+        del self._kept[kept]
+        for run in self._runs.values():
+            if run.slot == kept:
+                run.slot = slot
+        self.add_slot(slot, now)
+
+    def release(self, slot: SlotHello) -> None:
+        """End a kept slot after its tasks have given all leases back."""
+        self._kept[slot].is_released = True
+        self.release_slot(slot)
+        self._drain([key for key, run in self._runs.items() if run.slot == slot])
 
     def add_slot(self, slot: SlotHello, now: float) -> None:
         """Use a slot that has connected."""
@@ -123,6 +181,7 @@ class SlotScheduler:
     def remove_slot(self, slot: SlotHello) -> None:
         """Run the tasks of a lost slot elsewhere."""
         self._slots.pop(slot, None)
+        self._kept.pop(slot, None)
         for key in [key for key, run in self._runs.items() if run.slot == slot]:
             del self._runs[key]
 
@@ -168,6 +227,7 @@ class SlotScheduler:
     def poll(self, now: float) -> None:
         """Drain tasks that are not wanted, start those that are, and spread them over the slots."""
         self._drain([key for key in self._runs if key not in self._wanted])
+        self._release_unadopted(now)
         if not self._is_open or not self._has_settled(now):
             return
         running = {key: run.slot for key, run in self._runs.items()}
@@ -181,6 +241,12 @@ class SlotScheduler:
             self._start(key, slot, now)
         if not waiting and not any(run.is_draining for run in self._runs.values()):
             self._drain(tasks_to_move(running, self._slots))
+
+    def _release_unadopted(self, now: float) -> None:
+        is_complete = self._is_open and self.connected >= self.slot_count
+        for slot, kept in list(self._kept.items()):
+            if not kept.is_released and (is_complete or now >= kept.since + KEPT_SLOT_TIMEOUT_S):
+                self.release(slot)
 
     def _has_settled(self, now: float) -> bool:
         """Whether every slot of the epoch was connected once, or is late."""

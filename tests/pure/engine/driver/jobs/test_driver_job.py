@@ -192,19 +192,17 @@ def test_conductors_that_never_run_are_given_up() -> None:
     )
 
 
-def test_the_receipts_of_ended_conductors_are_asked_for_once() -> None:
+def test_the_receipts_of_ended_conductors_are_asked_for_twice() -> None:
+    """A conductor may end while its tasks are already in the next epoch."""
     broken, next_one = conductor(), conductor()
     started = RunningJob([broken, next_one])
     wait_until(started.is_in(DriverPhase.RUNNING), "the conductor")
     broken.error = RuntimeError("a bug")
     started.job.check()
     wait_until(lambda: broken.was_stopped and bool(started.runner.tasks), "the next one")
-    for epoch in (1, 2):
-        started.job.close_epoch(epoch, succeeded=True)
-    assert (broken.counts["last_succeeded_epoch"], next_one.counts["last_succeeded_epoch"]) == (
-        1,
-        2,
-    )
+    for epoch in (1, 2, 3):
+        started.job.close_epoch(epoch, ())
+    assert (broken.counts["last_closed_epoch"], next_one.counts["last_closed_epoch"]) == (2, 3)
     started.end()
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sparkmirror.copy.control.messages import SlotHello, StartTask, TaskEnded
 from sparkmirror.engine.driver.slots.slot_assignment import TaskKey
-from sparkmirror.engine.driver.slots.slot_scheduler import SETTLE_S, SlotScheduler
+from sparkmirror.engine.driver.slots.slot_scheduler import (
+    KEPT_SLOT_TIMEOUT_S,
+    SETTLE_S,
+    SlotScheduler,
+)
 
 FLOW = "A->B"
 
@@ -22,11 +26,12 @@ class ScheduledTasks:
 
     started: list[tuple[int, StartTask]] = field(default_factory=list)
     drained: list[tuple[str, int]] = field(default_factory=list)
+    released: list[SlotHello] = field(default_factory=list)
     scheduler: SlotScheduler = field(init=False)
     now: float = 0.0
 
     def __post_init__(self) -> None:
-        self.scheduler = SlotScheduler(self._start, self._drain, available=2)
+        self.scheduler = SlotScheduler(self._start, self._drain, self.released.append, available=2)
 
     def _start(self, where: SlotHello, start: StartTask) -> None:
         self.started.append((where.slot, start))
@@ -160,3 +165,75 @@ def test_a_forgotten_job_is_not_drained_and_not_started_again() -> None:
     tasks.scheduler.forget("a")
     assert tasks.poll() == []
     assert tasks.drained == []
+
+
+def kept_tasks() -> ScheduledTasks:
+    """Two tasks in two slots, which are kept after their epoch."""
+    tasks = ScheduledTasks()
+    tasks.scheduler.set_tasks("a", FLOW, (0, 1))
+    tasks.begin()
+    tasks.poll()
+    tasks.scheduler.end_epoch()
+    tasks.scheduler.keep_slots(tasks.now)
+    return tasks
+
+
+def later(where: SlotHello) -> SlotHello:
+    """The hello with which a Spark task of the next epoch adopts a slot."""
+    return replace(where, epoch=where.epoch + 1, attempt=where.attempt + 100)
+
+
+def test_tasks_stay_in_slots_that_spark_tasks_of_the_next_epoch_adopt() -> None:
+    tasks = kept_tasks()
+    assert all(tasks.scheduler.copies_on(TaskKey("a", task), task + 1, 1) for task in (0, 1))
+    assert tasks.scheduler.begin_epoch(2) == []
+    for number in (0, 1):
+        tasks.scheduler.adopt_slot(slot(number), later(slot(number)), tasks.now)
+        assert tasks.poll() == []
+    assert (tasks.released, tasks.drained, tasks.scheduler.connected) == ([], [], 2)
+
+
+def test_a_slot_is_released_when_all_slots_of_the_epoch_are_connected_without_it() -> None:
+    tasks = kept_tasks()
+    tasks.scheduler.begin_epoch(2)
+    tasks.scheduler.adopt_slot(slot(0), later(slot(0)), tasks.now)
+    assert tasks.poll() == []
+    assert tasks.released == [], "the other Spark task may still come"
+    other = replace(later(slot(1)), pid=2)
+    tasks.scheduler.add_slot(other, tasks.now)
+    assert tasks.poll() == [], "its task runs until it is drained"
+    assert (tasks.released, tasks.drained) == ([slot(1)], [("a", 1)])
+    assert not tasks.scheduler.is_kept(slot(1))
+    ended = TaskEnded(job="a", task=1, attempt=2, error="")
+    tasks.scheduler.on_task_ended(slot(1), ended, tasks.now)
+    assert tasks.poll() == [(1, "a", 1)]
+
+
+def test_a_slot_that_no_spark_task_adopts_is_released_in_time() -> None:
+    tasks = kept_tasks()
+    tasks.poll(KEPT_SLOT_TIMEOUT_S - 1)
+    assert tasks.released == []
+    tasks.poll(1)
+    assert tasks.released == [slot(0), slot(1)]
+    assert tasks.drained == [("a", 0), ("a", 1)]
+    tasks.poll(1)
+    assert len(tasks.released) == 2, "once"
+
+
+def test_an_attempt_that_copies_on_is_the_first_of_its_task_in_the_epoch() -> None:
+    tasks = kept_tasks()
+    tasks.scheduler.begin_epoch(1)
+    tasks.scheduler.adopt_slot(slot(0), later(slot(0)), tasks.now)
+    tasks.scheduler.remove_slot(slot(1))
+    assert tasks.poll() == [(0, "a", 1)], "its slot is lost"
+    assert [start.retry for _, start in tasks.started] == [1]
+
+
+def test_tasks_of_released_slots_are_not_started_again_before_they_have_ended() -> None:
+    tasks = kept_tasks()
+    tasks.poll(KEPT_SLOT_TIMEOUT_S)
+    tasks.scheduler.begin_epoch(1)
+    tasks.scheduler.add_slot(replace(later(slot(0)), pid=2), tasks.now)
+    assert tasks.poll() == []
+    tasks.scheduler.remove_slot(slot(1))
+    assert tasks.poll() == [(0, "a", 1)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sparkmirror.copy.task.produce.pending_batch import PendingBatch
-from sparkmirror.copy.task.receipt_collector import ReceiptCollector
+from sparkmirror.copy.task.receipts.receipt_collector import ReceiptCollector
 from sparkmirror.mirror.offsets.run_map import OffsetRun
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.header import read_header
