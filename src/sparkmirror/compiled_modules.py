@@ -24,7 +24,6 @@ from types import ModuleType
 from typing import NamedTuple
 
 COMPILED_MODULES = (
-    "sparkmirror.copy.task.transform.header_transform",
     "sparkmirror.wire.batch.merge",
     "sparkmirror.wire.batch.record_headers",
     "sparkmirror.wire.batch.records",
