@@ -31,8 +31,6 @@ log = logging.getLogger(__name__)
 PARTITIONS = 4
 TASKS = 2
 CHANGES = 4
-FIRST_CHANGE_S = 3.0
-"""An epoch that is ended before Spark has started its slots drains their tasks."""
 KILL_DELAYS_S = (0.0, 0.02, 0.1, 0.25, 0.5)
 """How long after the command that ends an epoch a worker is killed."""
 FENCES = 2 * len(KILL_DELAYS_S) + 2
@@ -68,7 +66,6 @@ def run_epochs(flow: CopyFlow, directory: Path, topic: str, disturb: Disturb) ->
         follower = StatusFollower(supervisor, flow, {topic: PARTITIONS}, driver_log)
         with ContinuousLoad(source, topic, PARTITIONS, interval_s=0.01):
             follower.wait_for_status("the second epoch", lambda status: status.epoch == 2)
-            time.sleep(FIRST_CHANGE_S)
             disturb(supervisor, follower)
         follower.wait_until_copied()
         supervisor.drain()

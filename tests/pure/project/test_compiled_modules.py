@@ -64,7 +64,9 @@ def copy_of_the_sources(directory: Path) -> Path:
 
 
 def packages() -> list[Path]:
-    return [Path("sparkmirror") / part / "__init__.py" for part in ("", "wire", "wire/batch")]
+    """Return the packages of the compiled modules, and the module that finds them."""
+    packages = [Path("sparkmirror") / part / "__init__.py" for part in ("", "wire", "wire/batch")]
+    return [*packages, Path("sparkmirror") / "compiled_modules.py"]
 
 
 def new_manifest(directory: Path, sources: dict[str, str], suffix: str = "") -> None:

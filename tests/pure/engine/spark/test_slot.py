@@ -14,6 +14,7 @@ from sparkmirror.copy.control.connection import ControlConnectionLost
 from sparkmirror.copy.control.handshake import preferred_protocol
 from sparkmirror.copy.control.messages import RequestEpoch, StartTask
 from sparkmirror.engine.driver.control.control_server import ControlServer
+from sparkmirror.engine.driver.slots import slot_scheduler
 from sparkmirror.engine.noop_conductor import NoopConductor, job_without_partitions
 from sparkmirror.engine.spark.kept_slots import KeptSlots
 from sparkmirror.engine.spark.receipt_rows import ReceiptRow, receipts_of, returned_attempts
@@ -221,10 +222,9 @@ def test_another_attempt_of_an_ended_epoch_leaves_the_kept_slot_alone(
     assert conductor.counts["joined"] == 2
 
 
-def test_a_slot_that_is_adopted_too_late_ends_and_another_one_is_opened(
+def test_an_epoch_that_is_to_end_before_the_slot_is_adopted_waits_for_it(
     conductor: NoopConductor,
 ) -> None:
-    """The epoch has ended again before the Spark task could adopt the slot."""
     with serving(conductor, keeps_slots=True) as server:
         kept_slots, run = KeptSlots(), copy_task_runner(server.endpoint)
         first = RunningSlot(server, run, kept_slots)
@@ -236,4 +236,25 @@ def test_a_slot_that_is_adopted_too_late_ends_and_another_one_is_opened(
         second = RunningSlot(server, run, kept_slots, 2)
         second.wait()
         assert (second.error, epochs_of(second.rows)) == (None, [2, 2])
-    assert conductor.counts["done"] == 2
+        assert (conductor.counts["joined"], conductor.counts["done"]) == (2, 0)
+
+
+def test_a_slot_that_was_released_ends_and_another_one_is_opened(
+    conductor: NoopConductor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slot_scheduler, "KEPT_SLOT_TIMEOUT_S", 0.1)
+    with serving(conductor, keeps_slots=True) as server:
+        kept_slots, run = KeptSlots(), copy_task_runner(server.endpoint)
+        first = RunningSlot(server, run, kept_slots)
+        wait_until(lambda: conductor.counts["joined"] == 2, "both tasks to join")
+        server.end_epoch()
+        first.wait()
+        begin_epoch(server, 2)
+        wait_until(lambda: conductor.counts["done"] == 2, "both tasks to be drained")
+        second = RunningSlot(server, run, kept_slots, 2)
+        wait_until(lambda: conductor.counts["joined"] == 4, "both tasks to join again")
+        server.stop_new_epochs()
+        second.wait()
+        assert second.error is None
+        assert set(epochs_of(second.rows)) == {2}
+    assert conductor.counts["done"] == 4

@@ -90,6 +90,7 @@ class ControlServer:
         self._log_levels: Mapping[str, int] = {}
         self._closing = False
         self._no_new_epochs = False
+        self._ends_epoch_later = False
         self._idle = threading.Event()
         self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="control-server", daemon=True)
@@ -193,7 +194,7 @@ class ControlServer:
             self._failure = error
 
     def _check_deadlines(self, now: float) -> None:
-        if self._epoch.is_over(now, self._partition_count):
+        if self._ends_epoch_later or self._epoch.is_over(now, self._partition_count):
             self._end_epoch()
         if now >= self._schedule_at:
             self._schedule_at = now + SCHEDULE_INTERVAL_S
@@ -238,7 +239,16 @@ class ControlServer:
             conductor.drain_tasks(tasks)
 
     def _end_epoch(self) -> None:
-        if not self._epoch.end():
+        """End the epoch, but not before Spark tasks had the time to adopt all kept slots.
+
+        Else tasks that copy on would be drained. The scheduler does not wait long for a slot.
+        """
+        self._ends_epoch_later = (
+            not self._epoch.has_ended
+            and not self._no_new_epochs
+            and self._scheduler.has_unadopted_slots
+        )
+        if self._ends_epoch_later or not self._epoch.end():
             return
         slots = set(self._scheduler.end_epoch())
         if self._keeps_slots and not self._no_new_epochs:

@@ -147,6 +147,11 @@ class SlotScheduler:
         self._kept |= {slot: KeptSlot(now) for slot in self._slots}
         self._slots = {}
 
+    @property
+    def has_unadopted_slots(self) -> bool:
+        """Whether a kept slot waits for a Spark task of the next epoch."""
+        return any(not kept.is_released for kept in self._kept.values())
+
     def is_kept(self, slot: SlotHello) -> bool:
         """Whether a slot waits for a Spark task of the next epoch."""
         return slot in self._kept and not self._kept[slot].is_released

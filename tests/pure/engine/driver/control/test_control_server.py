@@ -24,6 +24,7 @@ from sparkmirror.copy.control.handshake import ControlProtocol, preferred_protoc
 from sparkmirror.copy.control.messages import (
     ControlMessage,
     Drain,
+    EndEpoch,
     EpochAssignment,
     Hello,
     ProgressReport,
@@ -57,10 +58,15 @@ def serving(
     epoch_s: float = 60.0,
     first_epoch_s: float = 60.0,
     protocol: ControlProtocol = PREFERRED,
+    keeps_slots: bool = False,
 ) -> Iterator[ControlServer]:
     """A control server with one job, whose name is empty, and enough cores for some slots."""
     server = ControlServer(
-        epoch_s=epoch_s, first_epoch_s=first_epoch_s, protocol=protocol, bind="127.0.0.1"
+        epoch_s=epoch_s,
+        first_epoch_s=first_epoch_s,
+        protocol=protocol,
+        bind="127.0.0.1",
+        keeps_slots=keeps_slots,
     )
     server.set_job("", conductor, range(2))
     server.set_slots(available=slots, tasks=slots)
@@ -333,6 +339,26 @@ def test_more_slots_end_the_epoch_and_fewer_do_not(conductor: NoopConductor) -> 
         slot.receive(Drain)
         assert begin_epoch(planner, finished=1).slots == 3
         assert conductor.counts["end_epoch"] == 1
+
+
+def test_an_epoch_does_not_end_before_its_kept_slots_are_adopted(
+    conductor: NoopConductor,
+) -> None:
+    with (
+        serving(conductor, slots=1, keeps_slots=True) as server,
+        ControlClient(server.endpoint) as planner,
+        ControlClient(server.endpoint) as slot,
+    ):
+        begin_epoch(planner)
+        slot.send(slot_hello(0))
+        slot.receive(StartTask)
+        server.end_epoch()
+        assert slot.receive(EndEpoch).epoch == 1
+        begin_epoch(planner, finished=1)
+        server.end_epoch()  # the slot is neither released nor told of another end
+        slot.send(slot_hello(0, epoch=2))
+        assert slot.receive(EndEpoch).epoch == 2
+        assert conductor.counts["drain_tasks"] == 0
 
 
 def test_an_epoch_ends_epoch_s_after_its_first_slot_connected(conductor: NoopConductor) -> None:
