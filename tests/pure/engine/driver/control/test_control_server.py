@@ -355,7 +355,7 @@ def test_an_epoch_does_not_end_before_its_kept_slots_are_adopted(
         server.end_epoch()
         assert slot.receive(EndEpoch).epoch == 1
         begin_epoch(planner, finished=1)
-        server.end_epoch()  # the slot is neither released nor told of another end
+        server.end_epoch()  # the slot is not released
         slot.send(slot_hello(0, epoch=2))
         assert slot.receive(EndEpoch).epoch == 2
         assert conductor.counts["drain_tasks"] == 0
