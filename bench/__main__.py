@@ -11,9 +11,10 @@ import click
 
 from bench.bench_run import BenchRun
 from bench.benchmark import PARTS, BenchmarkPlan, run_benchmark
+from bench.dedicated import WORKLOAD_NAMES as DEDICATED_NAMES
 from bench.document import write_document
 from bench.report_rows import build_rows
-from bench.report_tables import markdown_table
+from bench.report_tables import markdown_tables
 from bench.result_files import ResultFile, read_results
 from bench.scale import FULL, QUICK
 from bench.steady import WORKLOAD_NAMES as STEADY_NAMES
@@ -21,7 +22,12 @@ from bench.systems import System
 from bench.throughput import WORKLOADS
 from bench.transforms import WORKLOAD_NAMES
 
-KNOWN_WORKLOADS = (*(one.name for one in WORKLOADS), *WORKLOAD_NAMES, *STEADY_NAMES)
+KNOWN_WORKLOADS = (
+    *(one.name for one in WORKLOADS),
+    *WORKLOAD_NAMES,
+    *STEADY_NAMES,
+    *DEDICATED_NAMES,
+)
 MICROBENCHMARKS = ("batches", "record_ages", "run_maps", "small_batches", "transforms", "wire")
 INTERRUPTED = 130
 _FILES = click.argument(
@@ -44,7 +50,7 @@ def _names(text: str, known: Sequence[str]) -> list[str]:
     "--workloads",
     default="",
     metavar="NAME,...",
-    help=f"For throughput, transforms and steady, some of {', '.join(KNOWN_WORKLOADS)}.",
+    help=f"For throughput, transforms, steady and dedicated, some of {', '.join(KNOWN_WORKLOADS)}.",
 )
 @click.option("--who", default="", metavar="NAME,...", help=f"Some of {', '.join(System)}.")
 @click.option("--rounds", type=click.IntRange(min=1), help="Another number of rounds.")
@@ -80,7 +86,7 @@ def micro(names: tuple[str, ...]) -> None:
 @_FILES
 def show(files: tuple[Path, ...]) -> None:
     """Print the table of files of results, in Markdown."""
-    click.echo(markdown_table(build_rows(_runs(files))))
+    click.echo(markdown_tables(build_rows(_runs(files))))
 
 
 @main.command()

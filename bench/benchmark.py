@@ -11,10 +11,14 @@ import rich.progress
 
 from bench import (
     connectors,
+    dedicated,
+    epochs,
+    hour,
     idle,
     latency,
     many_partitions,
     memory,
+    restart,
     steady,
     throughput,
     tls,
@@ -24,7 +28,7 @@ from bench import (
 )
 from bench.bench_run import BenchRun
 from bench.report_rows import build_rows
-from bench.report_tables import terminal_table
+from bench.report_tables import terminal_tables
 from bench.result_files import ResultFile
 from bench.scale import Scale
 from bench.session import BenchSession
@@ -46,6 +50,10 @@ class Part:
 
 PARTS = {
     steady.NAME: Part(expected_s=steady.expected_s, run=steady.run),
+    dedicated.NAME: Part(expected_s=dedicated.expected_s, run=dedicated.run),
+    restart.NAME: Part(expected_s=restart.expected_s, run=restart.run),
+    epochs.NAME: Part(expected_s=epochs.expected_s, run=epochs.run),
+    hour.NAME: Part(expected_s=hour.expected_s, run=hour.run),
     throughput.NAME: Part(expected_s=throughput.expected_s, run=throughput.run),
     memory.NAME: Part(expected_s=memory.expected_s, run=memory.run),
     latency.NAME: Part(expected_s=latency.expected_s, run=latency.run),
@@ -106,7 +114,7 @@ def run_benchmark(plan: BenchmarkPlan, result_file: ResultFile) -> bool:
                 f"failed: {run.bench} {run.workload} {run.round} {run.who}: {run.failure}"
             )
     if session.runs:
-        console.print(terminal_table(build_rows(session.runs)))
+        console.print(terminal_tables(build_rows(session.runs)))
         result_file.path.with_suffix(".svg").write_text(
             render_chart(session.runs), encoding="utf-8"
         )

@@ -17,7 +17,7 @@ from bench.connect_worker import ConnectWorker
 from bench.flow import Flow
 from bench.system_process import SystemProcess
 from bench.systems import ROOT, System
-from bench.topics import create_topic, fill_topic
+from bench.topics import add_records, create_topic, fill_topic
 from bench.transform_chain import TransformChain
 from bench.workloads import Workload
 from sparkmirror.cluster.admin import Admin
@@ -56,6 +56,10 @@ class BenchClusters:
         """Create a topic on the source, fill it, and return its number of records."""
         return fill_topic(self.source.access(), topic, workload, partitions)
 
+    def add_records(self, topic: str, workload: Workload, partitions: int) -> int:
+        """Write a workload to a topic of the source, and return its number of records."""
+        return add_records(self.source.access(), topic, workload, partitions)
+
     def warm_up_target(self, workload: Workload, partitions: int) -> None:
         """Write a workload to the target, so that its JVM has compiled the append path.
 
@@ -73,6 +77,7 @@ class BenchClusters:
         *,
         tasks: int = 1,
         all_connectors: bool = False,
+        epoch_s: float | None = None,
     ) -> Flow:
         """Return a flow with an alias that no other run has."""
         return Flow(
@@ -85,6 +90,7 @@ class BenchClusters:
             chain=chain,
             tasks=tasks,
             all_connectors=all_connectors,
+            epoch_s=epoch_s,
             source_client=self._security(self.source),
             target_client=self._security(self.target),
         )

@@ -31,6 +31,8 @@ class Flow:
     """`tasks.max` in dedicated mode, where the system's own tuning has none."""
     all_connectors: bool = False
     """Whether heartbeats and checkpoints are on: dedicated mode as an operator starts it."""
+    epoch_s: float | None = None
+    """How long sparkmirror's epochs last in dedicated mode; None for its default."""
 
     def remote_topic(self, topic: str) -> str:
         """Return the topic's name on the target."""

@@ -98,12 +98,20 @@ def measure_latency(
     *,
     chain: TransformChain | None = None,
     header_share: int | None = None,
+    all_connectors: bool = False,
+    epoch_s: float | None = None,
 ) -> BenchRun:
     """Start a system, measure its latency and stop it. Blocks.
 
     With a `header_share` records have the headers of `bench.record_headers`.
     """
-    flow = clusters.flow([f"steady-{template.who}"], PARTITIONS, chain=chain)
+    flow = clusters.flow(
+        [f"steady-{template.who}"],
+        PARTITIONS,
+        chain=chain,
+        all_connectors=all_connectors,
+        epoch_s=epoch_s,
+    )
     topic = flow.topics[0]
     clusters.fill_source_topic(topic, FIRST_RECORDS, PARTITIONS)
     try:

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 
 from bench.run_statistics import MetricKey
 from bench.steady_rates import RATES, SteadyRate
 from bench.systems import System
+
+
+class Table(enum.StrEnum):
+    """The tables of the report, in their order."""
+
+    DEDICATED = "Dedicated mode: `sparkmirror run` beside `connect-mirror-maker`"
+    COPY = "`sparkmirror copy`"
+    CONNECT = "Connect workers"
+
+
+_TABLES = {
+    Table.DEDICATED: ("steady", "dedicated", "restart", "epochs", "hour", "transforms"),
+    Table.COPY: ("throughput", "memory", "latency", "idle", "tls", "wan"),
+    Table.CONNECT: ("connectors", "group", "partitions"),
+}
+"""The parts of the benchmark that each table shows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +81,11 @@ class Metric:
     requirement: Requirement | Limit | OwnBaseline
     scale: float = 1.0
     """The divisor that converts a value to the unit."""
+
+    @property
+    def table(self) -> Table:
+        """The table that shows the metric."""
+        return next(table for table, parts in _TABLES.items() if self.key.bench in parts)
 
 
 def _throughput(title: str, workload: str, limit: float) -> Metric:
@@ -196,8 +218,57 @@ def _steady(rate: SteadyRate) -> tuple[Metric, ...]:
     )
 
 
+def _dedicated(title: str, workload: str, limit: float) -> Metric:
+    return Metric(
+        title=f"catching up, both warm: {title}",
+        key=MetricKey("dedicated", workload, "records_per_s"),
+        unit="k rec/s",
+        scale=1000,
+        requirement=Requirement(limit=limit, at_least=True),
+    )
+
+
+def _restart(title: str, name: str, limit: float) -> Metric:
+    return Metric(
+        title=title,
+        key=MetricKey("restart", "1000-single", name),
+        unit="s",
+        requirement=Requirement(limit=limit, at_least=False, baseline=System.MM2_DEFAULT),
+    )
+
+
+def _epochs(title: str, name: str, limit: float) -> Metric:
+    return Metric(
+        title=f"1,000 rec/s over three changes of epochs: {title}",
+        key=MetricKey("epochs", "three-changes", name),
+        unit="ms",
+        requirement=Requirement(limit=limit, at_least=False, baseline=System.MM2_DEFAULT),
+    )
+
+
+def _hour(title: str, name: str) -> Metric:
+    return _within(
+        f"an hour of 2,000 rec/s, last ten minutes by the first: {title}",
+        MetricKey("hour", "2000-linger", name),
+        "times",
+        1.1,
+    )
+
+
 METRICS = (
     *(metric for rate in RATES for metric in _steady(rate)),
+    _dedicated("1 KB, batches of 128 KB", "1k-128k", 4),
+    _dedicated("100 B, batches of 128 KB", "100b-128k", 8),
+    _dedicated("1 KB, batches of 16 KB", "1k-16k", 2.5),
+    _dedicated("100 B, batches of 16 KB", "100b-16k", 6),
+    _restart("start to first record, new topics", "start_s", 1),
+    _restart("start after kill -9 to a record more", "restart_s", 1.2),
+    _epochs("p50", "p50_ms", 0.6),
+    _epochs("p99", "p99_ms", 1),
+    _epochs("p99.9", "p999_ms", 1),
+    _epochs("maximum", "max_ms", 2),
+    _hour("memory", "memory_growth"),
+    _hour("processor", "cpu_growth"),
     _throughput("1 KB, batches of 128 KB", "1k-128k", 4),
     _throughput("100 B, batches of 128 KB", "100b-128k", 8),
     _throughput("1 KB, batches of 16 KB", "1k-16k", 2.5),

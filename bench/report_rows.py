@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from bench.bench_run import BenchRun
-from bench.metrics import METRICS, Limit, Metric, OwnBaseline, Requirement
+from bench.metrics import METRICS, Limit, Metric, OwnBaseline, Requirement, Table
 from bench.run_statistics import Spread, ratio_of, ratio_of_figures, spread_of
 from bench.systems import System
 
@@ -30,12 +30,18 @@ class Verdict(enum.StrEnum):
 class Row(NamedTuple):
     """One row of the table."""
 
+    table: Table
     title: str
     values: dict[System, str]
     ratio: str
     requirement: str
     verdict: Verdict
     versus_plain_loop: Verdict
+
+    @property
+    def value_text(self) -> str:
+        """The ratio, or sparkmirror's value where there is no ratio."""
+        return self.values[System.SPARKMIRROR] if self.ratio == "–" else self.ratio
 
 
 def build_rows(runs: Sequence[BenchRun]) -> list[Row]:
@@ -78,6 +84,7 @@ def _row_of_ratio(runs: Sequence[BenchRun], metric: Metric, requirement: Require
     plain = ratio_of(runs, metric.key, System.SPARKMIRROR, System.PLAIN_LOOP)
     ahead = Requirement(limit=1.0, at_least=requirement.at_least)
     return Row(
+        table=metric.table,
         title=f"{metric.title} [{metric.unit}]",
         values=_values(runs, metric),
         ratio=format_spread(ratio) + ("x" if ratio else ""),
@@ -90,6 +97,7 @@ def _row_of_ratio(runs: Sequence[BenchRun], metric: Metric, requirement: Require
 def _row_of_limit(runs: Sequence[BenchRun], metric: Metric, limit: Limit) -> Row:
     ours = spread_of(runs, metric.key, System.SPARKMIRROR)
     return Row(
+        table=metric.table,
         title=f"{metric.title} [{metric.unit}]",
         values=_values(runs, metric),
         ratio="–",
@@ -105,6 +113,7 @@ def _row_of_own_baseline(runs: Sequence[BenchRun], metric: Metric, baseline: Own
     ratio = ratio_of_figures(runs, metric.key, other, System.SPARKMIRROR)
     beside = format_spread(spread_of(runs, other, System.SPARKMIRROR), metric.scale)
     return Row(
+        table=metric.table,
         title=f"{metric.title} [{metric.unit}]",
         values=_values(runs, metric),
         ratio=format_spread(ratio) + ("x" if ratio else ""),

@@ -8,11 +8,14 @@ processor time, memory and latency.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from bench.bench_run import BenchRun
 from bench.clusters import BenchClusters, running_clusters
 from bench.end_offsets import EndOffsets, wait_for_records
+from bench.flow import Flow
 from bench.latency import FIRST_RECORD_S, FIRST_RECORDS, LAST_RECORD_S, SPARE_S, summary
 from bench.latency_consumer import read_arrivals
 from bench.scale import Scale
@@ -59,32 +62,49 @@ def run(session: BenchSession) -> None:
 def _measure(
     template: BenchRun, clusters: BenchClusters, rate: SteadyRate, window_s: float
 ) -> BenchRun:
-    topics = [f"{rate.name}-{template.who}-{number}" for number in range(rate.topics)]
-    flow = clusters.flow(topics, rate.partitions, all_connectors=True)
+    with (
+        steady_flow(clusters, template.who, rate) as flow,
+        clusters.running_system(template.who, flow) as process,
+    ):
+        ends = EndOffsets(clusters.target.access(), flow.remote_partitions)
+        wait_for_records(ends, process, 1, FIRST_RECORD_S, FIRST_RECORD_INTERVAL_S)
+        start_s = process.tree.age_s()
+        total = len(flow.remote_partitions)
+        wait_for_records(ends, process, total, FIRST_RECORD_S, FIRST_RECORD_INTERVAL_S)
+        ends.close()
+        with producing(clusters, flow, rate, int(WARM_UP_S + window_s)):
+            figures = _observe(clusters, process, rate, window_s)
+        return replace(template, figures={"start_s": start_s, **figures})
+
+
+@contextmanager
+def steady_flow(clusters: BenchClusters, system: System, rate: SteadyRate) -> Iterator[Flow]:
+    """Create the topics of a rate with a record in each partition; delete them after the block."""
+    topics = [f"{rate.name}-{system}-{number}" for number in range(rate.topics)]
     for topic in topics:
         clusters.fill_source_topic(topic, FIRST_RECORDS, rate.partitions)
     try:
-        with clusters.running_system(template.who, flow) as process:
-            ends = EndOffsets(clusters.target.access(), flow.remote_partitions)
-            wait_for_records(ends, process, 1, FIRST_RECORD_S, FIRST_RECORD_INTERVAL_S)
-            start_s = process.tree.age_s()
-            total = rate.topics * rate.partitions
-            wait_for_records(ends, process, total, FIRST_RECORD_S, FIRST_RECORD_INTERVAL_S)
-            ends.close()
-            with clusters.running_program(
-                "bench.paced_producer",
-                flow.source,
-                ",".join(topics),
-                rate.partitions,
-                rate.per_second,
-                int(WARM_UP_S + window_s) + SPARE_S,
-                rate.linger_ms,
-                VALUE_BYTES,
-            ):
-                figures = _observe(clusters, process, rate, window_s)
-            return replace(template, figures={"start_s": start_s, **figures})
+        yield clusters.flow(topics, rate.partitions, all_connectors=True)
     finally:
         clusters.delete_source_topics(topics)
+
+
+@contextmanager
+def producing(
+    clusters: BenchClusters, flow: Flow, rate: SteadyRate, seconds: int
+) -> Iterator[None]:
+    """Produce at a rate during the block, for these seconds and some to spare."""
+    with clusters.running_program(
+        "bench.paced_producer",
+        flow.source,
+        ",".join(flow.topics),
+        rate.partitions,
+        rate.per_second,
+        seconds + SPARE_S,
+        rate.linger_ms,
+        VALUE_BYTES,
+    ):
+        yield
 
 
 def _observe(

@@ -23,8 +23,13 @@ class SystemProcess:
         self.flow = flow
         directory.mkdir(parents=True)
         self._log = directory / "log"
+        self._reaper = reaper
         self._command = start_command(system, flow, directory)
-        self._process: Process = reaper.launch(
+        self.start()
+
+    def start(self) -> None:
+        """Start the process, at first or after it was killed. `tree` is the new one's."""
+        self._process: Process = self._reaper.launch(
             self._command.argv, log=self._log, cwd=ROOT, environ=self._command.environ
         )
         self.tree = ProcessTree(self._process.pid)

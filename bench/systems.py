@@ -129,9 +129,10 @@ def _sparkmirror(flow: Flow, directory: Path) -> Command:
     """Return `sparkmirror copy`, or `sparkmirror run` for a flow that needs dedicated mode."""
     environ = {**os.environ, "XDG_STATE_HOME": str(directory)}
     if flow.chain is not None or flow.all_connectors:
-        file = write_properties(
-            directory / "mm2.properties", mirror_maker_properties(flow, tuned=False)
-        )
+        properties = mirror_maker_properties(flow, tuned=False)
+        if flow.epoch_s is not None:
+            properties["sparkmirror.epoch.seconds"] = str(flow.epoch_s)
+        file = write_properties(directory / "mm2.properties", properties)
         argv = [sys.executable, "-m", "sparkmirror", "run", str(file), "--clusters", TARGET]
         return Command(argv=argv, environ=environ)
     source = write_properties(directory / "source.properties", flow.source_client)

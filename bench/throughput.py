@@ -187,10 +187,18 @@ def run_and_measure(
 
 
 def measure_copy(
-    template: BenchRun, process: SystemProcess, ends: EndOffsets, records: int, window_s: float
+    template: BenchRun,
+    process: SystemProcess,
+    ends: EndOffsets,
+    records: int,
+    window_s: float,
+    copied_before: int = 0,
 ) -> BenchRun:
-    """Measure a system from its first copied record to the last, or to the end of the window."""
-    first = wait_for_records(ends, process, 1, FIRST_RECORD_S, POLL_INTERVAL_S)
+    """Measure a system from its next copied record to the last, or to the end of the window.
+
+    `records` and the curve include those that were copied before.
+    """
+    first = wait_for_records(ends, process, copied_before + 1, FIRST_RECORD_S, POLL_INTERVAL_S)
     begun, cpu_s, start_s = time.monotonic(), process.tree.cpu_s(), process.tree.age_s()
     curve = [(0.0, float(first))]
     while curve[-1][1] < records and curve[-1][0] < window_s:

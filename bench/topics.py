@@ -36,6 +36,14 @@ def fill_topic(access: ClusterAccess, topic: str, workload: Workload, partitions
     Requires a cluster of one broker.
     """
     create_topic(access, topic, partitions)
+    return add_records(access, topic, workload, partitions)
+
+
+def add_records(access: ClusterAccess, topic: str, workload: Workload, partitions: int) -> int:
+    """Write the batches of a workload to a topic; return their number of records.
+
+    Requires a cluster of one broker.
+    """
     router = make_router(access)
     try:
         write_batches(router, topic, workload, partitions)

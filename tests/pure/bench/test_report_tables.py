@@ -8,9 +8,9 @@ import pytest
 
 from bench.bench_run import BenchRun
 from bench.document import with_table
-from bench.metrics import METRICS, Requirement
+from bench.metrics import METRICS, Requirement, Table
 from bench.report_rows import Verdict, build_rows, format_number
-from bench.report_tables import markdown_table
+from bench.report_tables import behind, markdown_tables
 from bench.speedups import compute_speedups
 from bench.svg_chart import MAX_RATIO, MIN_RATIO, render_svg, x_position
 from bench.systems import System
@@ -126,10 +126,33 @@ def test_a_row_without_a_second_system_has_no_verdict() -> None:
     assert [row.values[System.SPARKMIRROR] for row in build_rows(others)] == ["–", "–"]
 
 
-def test_markdown_has_a_line_for_each_row() -> None:
-    lines = markdown_table(build_rows(runs())).splitlines()
-    assert len(lines) == 4
-    assert len({line.count("|") for line in lines}) == 1
+def steady_run(who: System, cpu_share: float) -> BenchRun:
+    return BenchRun(
+        bench="steady", workload="100-single", who=who, round=1, figures={"cpu_share": cpu_share}
+    )
+
+
+def test_markdown_has_a_table_for_each_kind_and_a_line_for_each_row() -> None:
+    steady = [steady_run(System.MM2_DEFAULT, 0.4), steady_run(System.SPARKMIRROR, 0.2)]
+    lines = markdown_tables(build_rows([*runs(), *steady])).splitlines()
+    titles = [line.removeprefix("### ") for line in lines if line.startswith("#")]
+    assert titles == [Table.DEDICATED, Table.COPY]
+    tables = [line for line in lines if line.startswith("|")]
+    assert len(tables) == (2 + 1) + (2 + 2)
+    assert len({line.count("|") for line in tables}) == 1
+
+
+def test_lines_that_miss_what_is_wanted_are_named_first() -> None:
+    text = markdown_tables(build_rows(runs())).splitlines()[0]
+    assert text == (
+        "Behind what is wanted, 1 of 2 lines: processor per record: 1 KB [µs] "
+        "(0.25x, wanted ≤ 1/7 tuned)."
+    )
+    assert behind(build_rows(runs())[:1]) == "Behind what is wanted: none of 1 lines."
+
+
+def test_every_part_of_the_benchmark_has_a_table() -> None:
+    assert {metric.table for metric in METRICS} == set(Table)
 
 
 def test_a_speedup_is_more_than_one_for_rates_and_costs() -> None:
