@@ -19,13 +19,14 @@ export PYTHONDONTWRITEBYTECODE :=
 TEST_WORKERS ?= 4
 # The tests of modules that may be compiled. They run in both forms.
 TWO_FORM_TESTS := tests/pure/wire/batch tests/pure/copy/task/test_batch_converter.py tests/pure/copy/task/transform/test_header_transform.py \
-	tests/pure/copy/task/transform/test_transforming_converter.py tests/pure/project/test_compiled_modules.py
+	tests/pure/copy/task/transform/test_transforming_converter.py
 LAB_PATHS := src/sparkmirror/lab src/sparkmirror/cli/lab src/sparkmirror/java tests/brokers/lab tests/support/lab \
 	tests/lab_plugin.py requirements
 DEMO_PATHS := src/sparkmirror/cli/demo src/sparkmirror/cli/progress_line.py src/sparkmirror/cli/worker_live_view.py \
 	src/sparkmirror/cli/worker_rest_client.py src/sparkmirror/lab src/sparkmirror/java tests/spark/test_demo.py
 IMAGE_PATHS := deploy/docker deploy/compose .dockerignore src/sparkmirror/cli/container src/sparkmirror/cli/kafka_scripts.py src/sparkmirror/cli/kafka_opts.py \
-	tests/spark/image tests/support/image requirements/image.txt requirements/image-build.txt
+	tests/spark/image tests/support/image requirements/image.txt requirements/image-build.txt \
+	pyproject.toml src/sparkmirror_build src/sparkmirror/compiled_modules.py
 
 help: ## print the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) \
@@ -62,7 +63,7 @@ old-jars: jars ## fetch and check the jars of old versions of Kafka, which tests
 	$(BIN)/sparkmirror lab jars --version 3.0.2 & second=$$!; \
 	$(BIN)/sparkmirror lab jars --version 2.8.2; wait $$first; wait $$second
 
-demo: compiled java ## two real clusters on this computer (ARGS="--for 30" ends by itself)
+demo: java ## two real clusters on this computer (ARGS="--for 30" ends by itself)
 	@$(BIN)/sparkmirror demo $(ARGS)
 
 test: checks-and-archives pure-and-old-jars brokers-and-spark test-demo-if-changed test-lab-if-changed test-image-if-changed ## everything CI runs
@@ -165,7 +166,7 @@ docs: $(READY) ## print docs/configuration.md, the tables of docs/operate.md, th
 	@$(BIN)/python -m tests.support.absent_metrics_page
 	@$(BIN)/python -m tests.support.prometheus_rule
 
-bench: compiled jars ## side by side with Java MirrorMaker 2, about two hours (ARGS="--quick")
+bench: compiled jars ## side by side with Java MirrorMaker 2, about five hours (ARGS="--quick")
 	@$(BIN)/python -m bench $(ARGS)
 
 check: test ## the same as test: all that CI runs, in CI's order

@@ -79,19 +79,36 @@ def reason_for_pure(directory: Path = DIRECTORY, source_root: Path = SOURCE_ROOT
 
     try:
         manifest = json.loads((directory / MANIFEST_NAME).read_text("utf-8"))
+        suffix, modules = manifest["suffix"], manifest["modules"]
+        sources, sizes = manifest["sources"].items(), manifest["sizes"]
     except OSError:
         return "the modules are not compiled"
-    if manifest["suffix"] != library_suffix():
-        return f"the modules are compiled for another Python ({manifest['suffix']})"
-    if manifest["modules"] != list(COMPILED_MODULES):
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return f"{MANIFEST_NAME} of the compiled modules is damaged"
+    if suffix != library_suffix():
+        return f"the modules are compiled for another Python ({suffix})"
+    if modules != list(COMPILED_MODULES):
         return "other modules are compiled"
+    if sizes != library_sizes(directory):
+        return "files of the compiled modules are missing or damaged"
     try:
-        for source, digest in manifest["sources"].items():
+        for source, digest in sources:
             if digest_of(source_root / source) != digest:
                 return f"{source} has changed since the modules were compiled"
     except OSError as error:
         return f"a source of the compiled modules cannot be read: {error}"
     return ""
+
+
+def library_sizes(directory: Path) -> dict[str, int]:
+    """Return the sizes of the compiled files of all modules, by name; -1 for a missing one."""
+    sizes = {}
+    for name in (LIBRARY_NAME, *COMPILED_MODULES):
+        try:
+            sizes[name] = file_of(directory, name).stat().st_size
+        except OSError:
+            sizes[name] = -1
+    return sizes
 
 
 _lock = threading.Lock()

@@ -32,11 +32,15 @@ from sparkmirror.compiled_modules import (
     SWITCH,
     digest_of,
     is_switched_off,
+    library_sizes,
     library_suffix,
     reason_for_pure,
 )
 
-BUILD_REQUIREMENTS = ("mypy", "setuptools")
+BUILD_REQUIREMENTS = {"mypy": "mypy>=2.4", "setuptools": "setuptools"}
+"""What the build needs, and in which version: older mypyc raises other exceptions for huge numbers
+than Python does.
+"""
 
 
 def missing_for_compilation() -> str:
@@ -102,6 +106,7 @@ def _compile(directory: Path) -> str:
                 "suffix": library_suffix(),
                 "modules": list(COMPILED_MODULES),
                 "sources": sources,
+                "sizes": library_sizes(new),
             }
             (new / MANIFEST_NAME).write_text(json.dumps(manifest, indent=1) + "\n", "utf-8")
             shutil.rmtree(directory, ignore_errors=True)

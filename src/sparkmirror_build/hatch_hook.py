@@ -21,7 +21,7 @@ class CompiledModulesHook(BuildHookInterface[Any]):
         self._find_sources()
         from sparkmirror_build.compile_modules import BUILD_REQUIREMENTS, missing_for_compilation
 
-        return [] if missing_for_compilation() else list(BUILD_REQUIREMENTS)
+        return [] if missing_for_compilation() else list(BUILD_REQUIREMENTS.values())
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Add the compiled modules. An editable installation uses those in the tree, if any."""

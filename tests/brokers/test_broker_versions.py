@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
+import sparkmirror.cli.check
 import sparkmirror.cluster
 import sparkmirror.wire.protocol
 from sparkmirror.cluster.acls import create_acls, describe_topic_acls
@@ -368,7 +369,7 @@ def _all_apis() -> list[AnyApi]:
     """Return every Api in the modules that use Kafka's protocol."""
     found = [
         value
-        for package in (sparkmirror.wire.protocol, sparkmirror.cluster)
+        for package in (sparkmirror.wire.protocol, sparkmirror.cluster, sparkmirror.cli.check)
         for module in _modules(package)
         for value in vars(module).values()
         if isinstance(value, Api)

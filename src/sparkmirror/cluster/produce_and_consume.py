@@ -174,10 +174,15 @@ def _to_wire(record: ProducerRecord) -> Record:
     return Record(
         offset=0,
         timestamp=int(time.time() * 1000) if timestamp_ms is None else timestamp_ms,
-        key=record.key,
-        value=record.value,
-        headers=tuple((name.encode(), value) for name, value in record.headers),
+        key=_to_bytes(record.key),
+        value=_to_bytes(record.value),
+        headers=tuple((name.encode(), _to_bytes(value)) for name, value in record.headers),
     )
+
+
+def _to_bytes(value: bytes | None) -> bytes | None:
+    """Callers may give a bytearray, which the compiled modules refuse."""
+    return None if value is None else bytes(value)
 
 
 def _batches(numbered: Sequence[tuple[int, Record]]) -> Iterator[list[tuple[int, Record]]]:

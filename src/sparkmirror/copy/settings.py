@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
+from sparkmirror.config.tables.transform_additions import QUERY_KEYS
 from sparkmirror.errors import ClusterError, MirrorError
 from sparkmirror.wire.batch.compression import CompressionType
 from sparkmirror.wire.batch.target_limits import ALL_CODECS, TargetLimits
@@ -56,21 +57,23 @@ class CopySettings:
     """The connector's keys about transformations; empty if no record is changed or dropped."""
     transforms_zone: str = "UTC"
     """The time zone in which transformations read and write dates."""
+    internal_topics: tuple[str, ...] = ()
+    """The worker's topics, which no query may send records to; empty without transformations."""
 
     @property
     def chain(self) -> str:
         """The fingerprint of what transformations do to records; empty without any.
 
         Two chains with the same fingerprint make the same of a record. What is done about failed
-        records is not part of it: none of them is copied in any case.
+        records is not part of it: none of them is copied in any case. Transformations beside a
+        query are not part of it either: they only name topics.
         """
         if not self.transforms:
             return ""
-        keys = {
-            key: value
-            for key, value in self.transforms.items()
-            if not key.startswith(("errors.", "sparkmirror.errors."))
-        }
+        ignored: tuple[str, ...] = ("errors.", "sparkmirror.errors.")
+        if not QUERY_KEYS.isdisjoint(self.transforms):
+            ignored = (*ignored, "transforms", "predicates")
+        keys = {key: value for key, value in self.transforms.items() if not key.startswith(ignored)}
         text = json.dumps([CHAIN_VERSION, self.transforms_zone, sorted(keys.items())])
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -85,7 +88,7 @@ class CopySettings:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
         """Read what `to_json` wrote."""
-        return cls(**value)
+        return cls(**{**value, "internal_topics": tuple(value.get("internal_topics", ()))})
 
 
 def cluster_side(error: MirrorError, settings: CopySettings) -> str:

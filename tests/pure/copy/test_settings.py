@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from sparkmirror.config.tables.transform_additions import QUERY_KEYS
 from sparkmirror.copy.settings import CopySettings, cluster_side, with_side
 from sparkmirror.copy.task.transform.converter_factory import ConverterFactory
 from sparkmirror.errors import ClusterUnavailable, ConfigError, DriverLost, MirrorError
@@ -52,6 +53,16 @@ def test_the_fingerprint_of_a_chain_depends_on_what_it_does_to_records() -> None
     )
     assert len({chain, *(other.chain for other in others)}) == 4
     assert not CopySettings().chain
+
+
+@pytest.mark.parametrize("key", sorted(QUERY_KEYS))
+def test_routes_beside_a_query_are_not_part_of_its_fingerprint(key: str) -> None:
+    route = {"transforms": "route", "transforms.route.regex": "(.*)", "predicates": "p"}
+    query = {key: "rules:mask"}
+    assert CopySettings(transforms={**query, **route}).chain == CopySettings(transforms=query).chain
+    assert (
+        CopySettings(transforms={key: "rules:hash"}).chain != CopySettings(transforms=query).chain
+    )
 
 
 def test_a_host_without_the_zone_of_the_worker_is_named() -> None:

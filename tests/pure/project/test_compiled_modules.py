@@ -1,7 +1,4 @@
-"""The hot modules run compiled or as pure Python, with the same results; no stale binary runs.
-
-`make test-pure` runs this file in both forms, where a C compiler is there.
-"""
+"""The hot modules run compiled or as pure Python, with the same results; no stale binary runs."""
 
 from __future__ import annotations
 
@@ -18,11 +15,13 @@ import pytest
 from sparkmirror.compiled_modules import (
     COMPILED_MODULES,
     DIRECTORY,
+    LIBRARY_NAME,
     MANIFEST_NAME,
     SWITCH,
     digest_of,
     file_of,
     is_switched_off,
+    library_sizes,
     library_suffix,
     module_form,
     reason_for_pure,
@@ -74,6 +73,7 @@ def new_manifest(directory: Path, sources: dict[str, str], suffix: str = "") -> 
         "suffix": suffix or library_suffix(),
         "modules": list(COMPILED_MODULES),
         "sources": sources,
+        "sizes": library_sizes(directory),
     }
     (directory / MANIFEST_NAME).write_text(json.dumps(content), "utf-8")
 
@@ -144,9 +144,28 @@ def test_an_edited_source_runs_instead_of_the_old_binary(tmp_path: Path) -> None
 def test_a_library_that_cannot_be_loaded_leaves_pure_python(tmp_path: Path) -> None:
     sources = copy_of_the_sources(tmp_path)
     for library in (sources / "sparkmirror" / "compiled").rglob(f"*__mypyc{library_suffix()}"):
-        library.write_bytes(b"no library")
+        library.write_bytes(bytes(library.stat().st_size))
     assert "cannot be loaded" in run_python("-c", FORM, path=sources)
     assert run_python("-c", FILE, path=sources).endswith("varint.py")
+
+
+@pytest.mark.parametrize("text", ["", "{", "{}", "[]", '{"suffix": ".so", "modules": []}'])
+def test_a_damaged_manifest_leaves_pure_python(tmp_path: Path, text: str) -> None:
+    (tmp_path / MANIFEST_NAME).write_text(text, "utf-8")
+    assert "is damaged" in reason_for_pure(tmp_path)
+
+
+@pytest.mark.parametrize("name", [LIBRARY_NAME, COMPILED_MODULES[-1]])
+def test_a_missing_or_cut_file_leaves_pure_python(tmp_path: Path, name: str) -> None:
+    for each in (LIBRARY_NAME, *COMPILED_MODULES):
+        file_of(tmp_path, each).parent.mkdir(parents=True, exist_ok=True)
+        file_of(tmp_path, each).write_bytes(b"code")
+    new_manifest(tmp_path, {})
+    assert reason_for_pure(tmp_path) == ""
+    file_of(tmp_path, name).write_bytes(b"")
+    assert "missing or damaged" in reason_for_pure(tmp_path)
+    file_of(tmp_path, name).unlink()
+    assert "missing or damaged" in reason_for_pure(tmp_path)
 
 
 @NEEDS_COMPILED

@@ -17,6 +17,8 @@ VALUE_FORMAT: Final = "sparkmirror.transform.value.format"
 HEADER_FORMAT: Final = "sparkmirror.transform.header.format"
 ERRORS_TOLERANCE: Final = "errors.tolerance"
 TRANSFORM_SQL: Final = "sparkmirror.transform.sql"
+QUERY_KEYS: Final = frozenset({TRANSFORM_SQL, TRANSFORM_FUNCTION})
+"""A connector with one of these keys has a query."""
 DEADLETTERQUEUE_TOPIC: Final = "sparkmirror.errors.deadletterqueue.topic.name"
 DEADLETTERQUEUE_REPLICATION: Final = "sparkmirror.errors.deadletterqueue.topic.replication.factor"
 DEADLETTERQUEUE_CONTEXT: Final = "sparkmirror.errors.deadletterqueue.context.headers.enable"

@@ -20,6 +20,7 @@ from sparkmirror.config.tables.source_framework import SOURCE_ONLY
 from sparkmirror.connect.connectors.shared.typed_config import TypedConfig
 
 _CONNECTOR_OFFSETS_TOPIC = "offsets.storage.topic"
+_INTERNAL_TOPICS = ("config.storage.topic", "offset.storage.topic", "status.storage.topic")
 
 
 def changing_client_values(
@@ -66,6 +67,11 @@ class WorkerClientConfig:
         """Return the topic with the connector's source offsets."""
         own = TypedConfig(SOURCE_ONLY, connector).get_string(_CONNECTOR_OFFSETS_TOPIC)
         return own or TypedConfig(DISTRIBUTED, self.properties).get_string("offset.storage.topic")
+
+    def internal_topics(self, connector: Mapping[str, str]) -> tuple[str, ...]:
+        """Return the topics of the worker's group, and the connector's offsets topic."""
+        topics = {self.properties.get(key, "") for key in _INTERNAL_TOPICS}
+        return tuple(sorted({*topics, self.offsets_topic(connector)} - {""}))
 
     def offsets_client_properties(self, connector: Mapping[str, str]) -> dict[str, str]:
         """Return the client properties for that topic.

@@ -115,6 +115,7 @@ def build_job(plan: TaskPlan, worker: WorkerClientConfig) -> CopyJob:
             bytes_per_s=rate_per_task(_bytes_per_s(originals), plan.task_count),
             transforms=transforms,
             transforms_zone=default_zone_name() if transforms else "UTC",
+            internal_topics=worker.internal_topics(originals) if transforms else (),
         ),
         offsets_topic=worker.offsets_topic(originals),
         offsets_client=worker.offsets_client_properties(originals),

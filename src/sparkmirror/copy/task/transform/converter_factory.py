@@ -64,6 +64,8 @@ class ConverterFactory:
     """Evaluates the query."""
     route: StaticRoute = StaticRoute(())
     """The routes by the name of the topic that stand beside the query."""
+    internal_topics: tuple[str, ...] = ()
+    """The worker's topics, which the query may send no record to."""
 
     @classmethod
     def for_settings(
@@ -80,6 +82,7 @@ class ConverterFactory:
                 query=query,
                 evaluator=new_evaluator(settings),
                 route=query_route(settings.transforms),
+                internal_topics=settings.internal_topics,
             )
         environment = JavaEnvironment(
             now_ms=time.time_ns() // 1_000_000, zone=_zone(settings.transforms_zone)
@@ -129,7 +132,7 @@ class ConverterFactory:
                 topic=topic,
                 partition=partition,
                 tolerates_errors=self.query.tolerates_errors,
-                topics=QueryTopics(self.route),
+                topics=QueryTopics(self.route, self.internal_topics),
                 routes=routes,
             )
             return QueryConverter(

@@ -36,6 +36,7 @@ COLUMNS: Final = (
     "headers",
 )
 _MAP: Final = pa.map_(pa.string(), pa.binary())
+_BINARY_MAP: Final = pa.map_(pa.binary(), pa.binary())
 _TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
 _US: Final = 1000
 _MAX_MS: Final = (1 << 63) // _US - 1
@@ -83,9 +84,14 @@ def to_bytes(column: ArrowArray) -> list[bytes | None]:
 
 
 def to_texts(column: ArrowArray) -> list[str | None]:
-    """Texts of a column of them."""
-    texts: list[str | None] = column.to_pylist()
-    return texts
+    """Texts of a column of them. Spark casts any bytes to text: those that are not UTF-8 get
+    replacement characters.
+    """
+    return [None if value is None else _text(value) for value in to_bytes(column)]
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "replace")
 
 
 def to_timestamps(column: ArrowArray) -> list[int]:
@@ -98,11 +104,5 @@ def to_headers(column: ArrowArray) -> list[tuple[RecordHeader, ...]]:
     """Headers of a column of maps; none for null."""
     if pa.types.is_null(column.type):
         return [()] * len(column)
-    return [
-        () if cell is None else tuple([_header(name, value) for name, value in cell])
-        for cell in column.to_pylist()
-    ]
-
-
-def _header(name: str, value: bytes | str | None) -> RecordHeader:
-    return name.encode(), value.encode() if isinstance(value, str) else value
+    cells: list[list[RecordHeader] | None] = column.cast(_BINARY_MAP).to_pylist()
+    return [() if cell is None else tuple(cell) for cell in cells]

@@ -123,6 +123,15 @@ def test_a_query_has_the_settings_of_transactions_and_the_routes_beside_it() -> 
     assert _job({**query, "transaction.boundary": "connector"}).commit_interval_s == 0.1
 
 
+def test_tasks_with_transforms_know_the_topics_of_the_worker() -> None:
+    assert _job().settings.internal_topics == ()
+    query = {"sparkmirror.transform.sql": "SELECT * FROM records"}
+    own = {**query, "offsets.storage.topic": "mine"}
+    assert _job(own).settings.internal_topics == (
+        *("connect-configs", "connect-offsets", "connect-status", "mine"),
+    )
+
+
 def test_such_transactions_need_the_offsets_topic_on_the_target() -> None:
     elsewhere = {**ROUTE_MARKED, "producer.override.bootstrap.servers": "b:9092,c:9092"}
     with pytest.raises(ConfigError, match="set offsets.storage.topic of the connector"):

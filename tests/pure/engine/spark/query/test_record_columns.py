@@ -56,6 +56,18 @@ def test_text_is_written_as_utf_8() -> None:
     assert record_columns.to_bytes(pa.nulls(2)) == [None, None]
 
 
+def test_bytes_that_are_no_text_get_replacement_characters() -> None:
+    cast = pa.array([b"a", b"\xff", None], pa.binary()).view(pa.string())
+    assert record_columns.to_texts(cast) == ["a", "\ufffd", None]
+    assert record_columns.to_texts(pa.nulls(2)) == [None, None]
+
+
+def test_computed_headers_keep_bytes_that_are_no_text() -> None:
+    cells = pa.array([[("a", b"\xff")], None], pa.map_(pa.string(), pa.binary()))
+    texts = cells.view(pa.map_(pa.string(), pa.string()))
+    assert record_columns.to_headers(texts) == [((b"a", b"\xff"),), ()]
+
+
 def test_headers_are_the_entries_of_a_map() -> None:
     texts = pa.array([[("a", "ä"), ("b", None)], None], pa.map_(pa.string(), pa.string()))
     assert record_columns.to_headers(texts) == [((b"a", "ä".encode()), (b"b", None)), ()]
