@@ -151,6 +151,15 @@ class BenchClusters:
             process.send_signal(signal.SIGTERM)
             process.wait_for_exit(_PROGRAM_END_S)
 
+    @contextmanager
+    def target_topic(self, name: str, partitions: int) -> Iterator[None]:
+        """Create a topic of the target; delete all of its topics after the block."""
+        create_topic(self.target.access(), name, partitions)
+        try:
+            yield
+        finally:
+            self._delete_target_topics()
+
     def delete_source_topics(self, topics: Sequence[str]) -> None:
         """Delete topics of the source."""
         with Admin(self.source.access()) as admin:

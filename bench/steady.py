@@ -8,7 +8,7 @@ processor time, memory and latency.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -26,7 +26,10 @@ from bench.systems import System
 
 NAME = "steady"
 SYSTEMS = (System.MM2_DEFAULT, System.SPARKMIRROR)
+ROUNDS = 2
+"""At most: in the second round the other system comes first."""
 VALUE_BYTES = 200
+BROKERS_WARM_UP_S = 20.0
 WARM_UP_S = 30.0
 """Java's compiler and sparkmirror's short first epoch are over then."""
 MEMORY_INTERVAL_S = 10.0
@@ -41,22 +44,49 @@ WORKLOAD_NAMES = tuple(f"{NAME}-{rate.name}" for rate in RATES)
 
 def expected_s(scale: Scale) -> float:
     """Return the expected duration of this part."""
-    return _OPEN_S + len(RATES) * len(SYSTEMS) * _run_s(scale)
+    runs = len(RATES) * len(SYSTEMS) * min(scale.rounds, ROUNDS)
+    return _OPEN_S + BROKERS_WARM_UP_S + runs * _run_s(scale)
 
 
 def run(session: BenchSession) -> None:
     """Measure both systems at each rate, one after the other."""
     with running_clusters(session.reaper, session.show_status) as clusters:
-        for number, rate in enumerate(RATES):
-            if not session.includes(f"{NAME}-{rate.name}"):
-                continue
-            for system in SYSTEMS if number % 2 else SYSTEMS[::-1]:
-                template = BenchRun(bench=NAME, workload=rate.name, who=system, round=1)
+        with session.step("warming both clusters up", BROKERS_WARM_UP_S):
+            _warm_up_brokers(clusters)
+        for number in range(min(session.scale.rounds, ROUNDS)):
+            for place, rate in enumerate(RATES):
+                if session.includes(f"{NAME}-{rate.name}"):
+                    systems = SYSTEMS if (place + number) % 2 else SYSTEMS[::-1]
+                    _run_rate(session, clusters, rate, number + 1, systems)
 
-                def measure(template: BenchRun = template, rate: SteadyRate = rate) -> BenchRun:
-                    return _measure(template, clusters, rate, session.scale.steady_s)
 
-                session.measure(template, measure, _run_s(session.scale))
+def _run_rate(
+    session: BenchSession,
+    clusters: BenchClusters,
+    rate: SteadyRate,
+    number: int,
+    systems: Sequence[System],
+) -> None:
+    for system in systems:
+        template = BenchRun(bench=NAME, workload=rate.name, who=system, round=number)
+
+        def measure(template: BenchRun = template) -> BenchRun:
+            return _measure(template, clusters, rate, session.scale.steady_s)
+
+        session.measure(template, measure, _run_s(session.scale))
+
+
+def _warm_up_brokers(clusters: BenchClusters) -> None:
+    """Write single records for some time: the first system would have brokers that are slow yet."""
+    rate = SteadyRate(name="warm-up", per_second=10_000, topics=1, partitions=4, linger_ms=0)
+    flow = clusters.flow([rate.name], rate.partitions)
+    backwards = replace(flow, source=flow.target, target=flow.source)
+    clusters.fill_source_topic(rate.name, FIRST_RECORDS, rate.partitions)
+    with clusters.target_topic(rate.name, rate.partitions):
+        for one in (flow, backwards):
+            with producing(clusters, one, rate, int(BROKERS_WARM_UP_S)):
+                time.sleep(BROKERS_WARM_UP_S / 2)
+    clusters.delete_source_topics([rate.name])
 
 
 def _measure(

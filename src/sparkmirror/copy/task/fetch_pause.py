@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-PAUSE_S = 0.0025
+PAUSE_S = 0.003
 """How long records may collect at the source. Half of it is added to the median latency."""
 LARGE_ANSWER_BYTES = 1 << 18
 

@@ -33,6 +33,7 @@ from sparkmirror.engine.driver.conductor_api import ConductorApi
 from sparkmirror.engine.driver.driver import SHUTDOWN_TIMEOUT_S, CreateConductor, Driver
 from sparkmirror.engine.driver.offsets_topic_stores import OffsetsTopicLedger, OffsetsTopicRunMaps
 from sparkmirror.engine.spark.fork_server import start_fork_server
+from sparkmirror.engine.spark.numpy_lookup import import_numpy_lookup
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
 from sparkmirror.engine.supervisor.driver_status import JOB_STATUS_INTERVAL_S, DriverStatus
 from sparkmirror.engine.supervisor.driver_stdin_commands import DriverAction, DriverCommand
@@ -54,6 +55,7 @@ def main(
     """Run the spec on standard input. Never returns: exits the process."""
     directory = Path(tempfile.mkdtemp(prefix="sparkmirror-"))
     python = start_fork_server(directory)  # before there are threads and secrets
+    import_numpy_lookup()
     lines = sys.stdin.buffer
     publish = StatusLineWriter(os.fdopen(os.dup(sys.stdout.fileno()), "wb"))
     first = lines.readline()
