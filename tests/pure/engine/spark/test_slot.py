@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from queue import SimpleQueue
 
@@ -12,7 +12,15 @@ import pytest
 
 from sparkmirror.copy.control.connection import ControlConnectionLost
 from sparkmirror.copy.control.handshake import preferred_protocol
-from sparkmirror.copy.control.messages import RequestEpoch, StartTask
+from sparkmirror.copy.control.messages import (
+    ControlMessage,
+    Drain,
+    EndEpoch,
+    Hello,
+    RequestEpoch,
+    StartTask,
+    Welcome,
+)
 from sparkmirror.engine.driver.control.control_server import ControlServer
 from sparkmirror.engine.driver.slots import slot_scheduler
 from sparkmirror.engine.noop_conductor import NoopConductor, job_without_partitions
@@ -131,6 +139,21 @@ def test_copy_tasks_join_their_conductor_and_are_drained_with_the_epoch(
         wait_until(lambda: conductor.counts["done"] == 2, "both to be done")
     assert (receipts_of(slot.rows), slot.error) == ([], None)
     assert len(returned_attempts(slot.rows)) == 2
+
+
+def test_a_task_that_is_drained_with_the_end_of_its_epoch_returns_rows_of_both_epochs() -> None:
+    class EndingConductor(NoopConductor):
+        def on_task_joined(self, hello: Hello, send: Callable[[ControlMessage], None]) -> None:
+            send(Welcome(settings=self.job.settings.to_json()))
+            send(EndEpoch(epoch=1))
+            send(Drain())
+
+    returned: list[tuple[int, list[int]]] = []
+    with serving(EndingConductor(job_without_partitions(1))) as server:
+        start = StartTask(job="one", flow="A->B", task=0, attempt=1, retry=0)
+        run = copy_task_runner(server.endpoint)
+        run(start, 1, lambda epoch, rows: returned.append((epoch, epochs_of(rows))))
+    assert returned == [(1, [1]), (2, [2])]
 
 
 def test_a_slot_that_loses_the_driver_waits_for_its_tasks_and_fails(

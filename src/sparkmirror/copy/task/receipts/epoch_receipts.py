@@ -4,7 +4,8 @@
 
 The report before `EpochEnded` has everything that the receipts have, so the driver divides its own
 record at the same batch. The receipts are returned only after the driver's answer: otherwise an
-attempt that dies in between would leave receipts that the driver writes too.
+attempt that dies in between would leave receipts that the driver writes too. A task that is drained
+ends after the answer: what it copied later belongs to the next epoch.
 
 Belongs to the task's thread. Knows no Spark and no rows.
 """
@@ -36,6 +37,11 @@ class EpochReceipts:
     partitions: Collection[LeasedPartition]
     on_epoch_ended: OnEpochEnded = ignore_end
     _unacknowledged: deque[tuple[int, ReceiptCollector]] = field(default_factory=deque)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether an answer of the driver is missing, and so receipts are not returned yet."""
+        return bool(self._unacknowledged)
 
     def end_epoch(self, epoch: int) -> None:
         """Report everything, and collect the receipts of the next epoch from now on."""
