@@ -16,6 +16,7 @@ from sparkmirror.copy.control.messages import (
     ControlMessage,
     Drain,
     EndEpoch,
+    EpochAssignment,
     Hello,
     RequestEpoch,
     StartTask,
@@ -242,6 +243,33 @@ def test_another_attempt_of_an_ended_epoch_leaves_the_kept_slot_alone(
         server.stop_new_epochs()
         second.wait()
         assert epochs_of(second.rows) == [2, 2]
+    assert conductor.counts["joined"] == 2
+
+
+def test_receipts_of_tasks_that_were_drained_after_the_last_epoch_are_returned(
+    conductor: NoopConductor,
+) -> None:
+    with (
+        serving(conductor, keeps_slots=True) as server,
+        ControlClient(server.endpoint) as planner,
+    ):
+        kept_slots, run = KeptSlots(), copy_task_runner(server.endpoint)
+        first = RunningSlot(server, run, kept_slots)
+        wait_until(lambda: conductor.counts["joined"] == 2, "both tasks to join")
+        server.end_epoch()
+        first.wait()
+        conductor.drain()
+        wait_until(conductor.is_drained, "both tasks to be drained")
+        server.stop_new_epochs()
+        planner.send(RequestEpoch(finished_epoch=1))
+        assert planner.receive(EpochAssignment).number == 2
+        assert not server.is_idle
+        second = RunningSlot(server, run, kept_slots, 2)
+        second.wait()
+        assert (second.error, epochs_of(second.rows)) == (None, [2, 2])
+        planner.send(RequestEpoch(finished_epoch=2))
+        assert planner.receive(EpochAssignment).number == 2, "none follows"
+        wait_until(lambda: server.is_idle, "the server to be idle")
     assert conductor.counts["joined"] == 2
 
 
