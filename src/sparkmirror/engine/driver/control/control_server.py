@@ -233,7 +233,8 @@ class ControlServer:
         self._scheduler.available, self._task_count = available, tasks
         self._partition_count = partitions
         needed, now = self._scheduler.slots_needed(tasks), self._scheduler.slot_count
-        if not self._epoch.has_ended and needed > now:
+        is_ending = self._epoch.has_ended or self._ends_epoch_later
+        if needed > now and not is_ending:
             log.info("The next epoch has %d slots instead of %d", needed, now)
             self._end_epoch()
 
@@ -394,7 +395,7 @@ class ControlServer:
             self._epoch.end()
             self._idle.set()
             return self._assignment(request.finished_epoch)
-        self._has_kept_slots = False
+        self._has_kept_slots = self._ends_epoch_later = False
         self._epoch.begin(request.finished_epoch + 1, time.monotonic())
         self._idle.clear()
         zombies = set(self._scheduler.begin_epoch(self._scheduler.slots_needed(self._task_count)))
