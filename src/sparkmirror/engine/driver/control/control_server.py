@@ -280,8 +280,13 @@ class ControlServer:
                 self._end_epoch_of_task(connection, connection.hello)
 
     def _end_epoch_of_task(self, connection: AuthenticatedConnection, hello: Hello) -> None:
-        """Have a task of an epoch that has ended copy on, or drain it if its slot is not kept."""
+        """Have a task of an epoch that has ended copy on, or drain it if its slot is not kept.
+
+        An outdated attempt gets nothing: a drain would concern the later attempt, too.
+        """
         key, epoch = TaskKey(hello.job, hello.task), self._epoch.number
+        if self._scheduler.is_outdated(key, hello.attempt):
+            return
         if self._scheduler.copies_on(key, hello.attempt, epoch):
             self._enqueue_send(connection, EndEpoch(epoch=epoch))
         else:

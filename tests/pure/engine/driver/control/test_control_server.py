@@ -363,6 +363,34 @@ def test_an_epoch_does_not_end_before_its_kept_slots_are_adopted(
         assert conductor.counts["drain_tasks"] == 0
 
 
+def test_an_outdated_attempt_does_not_keep_the_later_one_from_copying_on(
+    conductor: NoopConductor,
+) -> None:
+    with (
+        serving(conductor, slots=2, keeps_slots=True) as server,
+        ControlClient(server.endpoint) as planner,
+        ControlClient(server.endpoint) as slot,
+        ControlClient(server.endpoint) as outdated,
+        ControlClient(server.endpoint) as task,
+    ):
+        begin_epoch(planner)
+        with ControlClient(server.endpoint) as lost:
+            lost.send(slot_hello(0, attempt=1))
+            slot.send(slot_hello(1, attempt=2))
+            start = lost.receive(StartTask)
+            outdated.send(replace(task_hello(start.task, start.attempt), epoch=1))
+            outdated.receive(Welcome)
+        starts = [slot.receive(StartTask), slot.receive(StartTask)]
+        [again] = [one for one in starts if one.task == start.task]
+        task.send(replace(task_hello(again.task, again.attempt), epoch=1))
+        task.receive(Welcome)
+        server.end_epoch()
+        assert task.receive(EndEpoch).epoch == 1
+        with pytest.raises(AssertionError, match="no Drain"):
+            task.receive(Drain, within_s=0.5)
+    assert conductor.counts["drain_tasks"] == 0
+
+
 def test_the_end_of_an_epoch_that_failed_does_not_end_the_next_one(
     conductor: NoopConductor,
 ) -> None:
