@@ -309,3 +309,30 @@ def test_a_slot_that_was_released_ends_and_another_one_is_opened(
         assert second.error is None
         assert set(epochs_of(second.rows)) == {2}
     assert conductor.counts["done"] == 4
+
+
+@pytest.mark.parametrize(("epoch", "returned"), [(2, [2, 2, 2, 2]), (3, [3, 3])])
+def test_receipts_of_a_released_slot_that_has_ended_are_returned_in_their_epoch_only(
+    conductor: NoopConductor, monkeypatch: pytest.MonkeyPatch, epoch: int, returned: list[int]
+) -> None:
+    """Later the driver has written them."""
+    monkeypatch.setattr(slot_scheduler, "KEPT_SLOT_TIMEOUT_S", 0.1)
+    with serving(conductor, keeps_slots=True) as server:
+        kept_slots, run = KeptSlots(), copy_task_runner(server.endpoint)
+        first = RunningSlot(server, run, kept_slots)
+        wait_until(lambda: conductor.counts["joined"] == 2, "both tasks to join")
+        server.end_epoch()
+        first.wait()
+        wait_until(lambda: not slot_threads(), "the slot to end")
+        for number in range(2, epoch + 1):
+            begin_epoch(server, number)
+        second = RunningSlot(server, run, kept_slots, epoch)
+        wait_until(lambda: conductor.counts["joined"] == 4, "both tasks to join again")
+        server.stop_new_epochs()
+        second.wait()
+        assert second.error is None
+        assert epochs_of(second.rows) == returned
+
+
+def slot_threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "slot"]
