@@ -170,7 +170,7 @@ class CopyTask:
         on_epoch_ended: OnEpochEnded = ignore_end,
     ) -> Self:
         """Connect to the driver and wait for its welcome. Blocks; see `connect_to_driver`."""
-        session = connect_to_driver(address, protocol, secret, hello)
+        session = connect_to_driver(address, protocol, secret, hello, on_epoch_ended)
         return cls(*session, new_evaluator, on_epoch_ended)
 
     def run(self) -> None:

@@ -80,7 +80,7 @@ class TaskWithDriver:
                 except ControlConnectionLost:
                     return  # the task has ended
             if self.answers_ends.is_set() and self.count(EpochEnded) > self.answered:
-                self.driver.send(EpochEndedAck())
+                self.driver.send(EpochEndedAck(epoch=4))
                 self.answered += 1
 
     def _on_message(self, message: ControlMessage) -> None:

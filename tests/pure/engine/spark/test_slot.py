@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from queue import SimpleQueue
@@ -22,6 +23,7 @@ from sparkmirror.copy.control.messages import (
     StartTask,
     Welcome,
 )
+from sparkmirror.copy.task.driver_messages import WELCOME_TIMEOUT_S
 from sparkmirror.engine.driver.control.control_server import ControlServer
 from sparkmirror.engine.driver.slots import slot_scheduler
 from sparkmirror.engine.noop_conductor import NoopConductor, job_without_partitions
@@ -271,6 +273,32 @@ def test_receipts_of_tasks_that_were_drained_after_the_last_epoch_are_returned(
         assert planner.receive(EpochAssignment).number == 2, "none follows"
         wait_until(lambda: server.is_idle, "the server to be idle")
     assert conductor.counts["joined"] == 2
+
+
+def test_a_task_without_a_welcome_does_not_hold_the_change_of_epochs(
+    conductor: NoopConductor,
+) -> None:
+    class BusyConductor(NoopConductor):
+        def on_task_joined(self, hello: Hello, send: Callable[[ControlMessage], None]) -> None:
+            self.counts["joined"] += 1
+
+    busy = BusyConductor(job_without_partitions(1))
+    with serving(conductor, keeps_slots=True) as server:
+        server.set_job("two", busy, [0], "A->B")
+        kept_slots, run = KeptSlots(), copy_task_runner(server.endpoint)
+        slot = RunningSlot(server, run, kept_slots)
+        wait_until(lambda: conductor.counts["joined"] + busy.counts["joined"] == 2, "both tasks")
+        for epoch in (1, 2):
+            ended = time.monotonic()
+            server.end_epoch()
+            slot.wait()
+            assert time.monotonic() - ended < WELCOME_TIMEOUT_S / 3
+            assert (slot.error, epochs_of(slot.rows)) == (None, [epoch, epoch])
+            begin_epoch(server, epoch + 1)
+            slot = RunningSlot(server, run, kept_slots, epoch + 1)
+            wait_until(lambda: server.is_ready, "the slot to be adopted")
+    assert (conductor.counts["joined"], busy.counts["joined"]) == (1, 1)
+    assert (conductor.counts["epoch-ended"], busy.counts["epoch-ended"]) == (2, 2)
 
 
 def test_an_epoch_that_is_to_end_before_the_slot_is_adopted_waits_for_it(

@@ -341,7 +341,7 @@ class ControlServer:
                     # send closes the connection, and the last messages must not get lost.
                     self._enqueue_send(connection, ReportAck())
                 elif isinstance(message, EpochEnded):
-                    self._enqueue_send(connection, EpochEndedAck())
+                    self._enqueue_send(connection, EpochEndedAck(epoch=message.epoch))
                 if conductor := self._jobs.get(connection.hello.job):
                     conductor.on_task_message(connection.hello, message)
 
