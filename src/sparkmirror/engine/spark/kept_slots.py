@@ -22,6 +22,11 @@ class KeptSlots:
     def __init__(self) -> None:
         self._kept: tuple[ControlEndpoint, Slot] | None = None
 
+    @property
+    def has_running_slot(self) -> bool:
+        """Whether tasks may copy in the process although no Spark task runs."""
+        return self._kept is not None and not self._kept[1].is_over
+
     def run(
         self, endpoint: ControlEndpoint, hello: SlotHello, run_task: RunTask
     ) -> list[ReceiptRow]:

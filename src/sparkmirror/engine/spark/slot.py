@@ -119,6 +119,12 @@ class Slot:
         self.epoch = hello.epoch
         return True
 
+    @property
+    def is_over(self) -> bool:
+        """Whether all its tasks have ended, and none starts any more."""
+        with self._lock:
+            return self._is_over
+
     def await_end_of_epoch(self) -> EndOfEpoch:
         """Wait until the driver ends the epoch, or drains or releases the slot.
 
