@@ -76,6 +76,6 @@ CONTROL_MESSAGES: tuple[ControlMessage, ...] = (
     TaskEnded(job="j", task=1, attempt=2, error="e"),
     EndEpoch(epoch=4),
     EpochEnded(epoch=4),
-    EpochEndedAck(),
+    EpochEndedAck(epoch=4),
     ReleaseSlot(),
 )

@@ -239,6 +239,7 @@ class EpochEndedAck:
     """The driver has `EpochEnded`: the task may return the receipts of the epoch."""
 
     type: ClassVar[str] = "epoch-ended-ack"
+    epoch: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

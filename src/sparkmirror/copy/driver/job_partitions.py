@@ -133,6 +133,7 @@ class JobPartitions:
 
     def _take_back(self, tracked: TrackedPartition) -> None:
         """Query both logs again for a partition that may have been out of the job for long."""
+        tracked.fenced_entry = None
         if tracked.state is LeaseState.LEASED or tracked.lease is None:
             return
         if self.job.is_shared:  # another conductor may have had it: the ledger says how far it came

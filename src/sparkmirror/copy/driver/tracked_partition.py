@@ -16,6 +16,7 @@ from sparkmirror.backoff import Backoff
 from sparkmirror.copy.control.failure_counts import FailureCounts
 from sparkmirror.copy.control.messages import Hello, LeaseProgress
 from sparkmirror.copy.lease import NO_TASK, Lease
+from sparkmirror.copy.ledger import LedgerEntry
 from sparkmirror.copy.receipt import Receipt
 from sparkmirror.copy.record_ages import ReportedAges
 from sparkmirror.copy.snapshot import PartitionView
@@ -101,6 +102,8 @@ class TrackedPartition:
     """Whether the stored run map is about a remote topic with another name."""
     wanted_topic: str = ""
     """The topic that must exist before its next record can be copied (`routed_topics`)."""
+    fenced_entry: LedgerEntry | None = None
+    """The entry, written in a transaction, whose task was fenced for the next resume point."""
     last_event_text: str = ""
     """The text of the last event since the position last changed."""
     _receipt_base: tuple[Lease, int] | None = None
@@ -262,12 +265,13 @@ class TrackedPartition:
 
         If the worker is still the owner after so many renewals of its membership, it takes it back.
         """
-        self.state, self.owner = LeaseState.WAITING, None
+        self.state, self.owner, self.fenced_entry = LeaseState.WAITING, None, None
         self.needs_resume_point, self.renewals_needed = True, renewals_needed
 
     def set_lease(self, lease: Lease) -> None:
         """Set the lease that the next owner gets; the state becomes WAITING."""
         self.lease, self.state, self.owner = lease, LeaseState.WAITING, None
+        self.fenced_entry = None  # a later owner may copy in transactions
         self.is_dirty, self.is_repositioned, self.needs_resume_point = True, False, False
 
     def continue_after(self, lease: Lease) -> None:

@@ -5,6 +5,9 @@ ReportAck                          → reporter: the lease is renewed
 SetRateLimit                       → throttle
 EndEpoch, EpochEndedAck            → receipts of the epoch
 AbortTask                          → LeaseLost ends the task
+
+A task that waits for the welcome answers `EndEpoch`, too: all tasks of a slot wait for each other
+at the end of an epoch, and the conductor of one of them may be busy for long.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from sparkmirror.copy.control.messages import (
     ControlMessage,
     Drain,
     EndEpoch,
+    EpochEnded,
     EpochEndedAck,
     GrantLeases,
     Hello,
@@ -32,7 +36,8 @@ from sparkmirror.copy.control.messages import (
 )
 from sparkmirror.copy.settings import CopySettings
 from sparkmirror.copy.task.leases import TaskLeases
-from sparkmirror.copy.task.receipts.epoch_receipts import EpochReceipts
+from sparkmirror.copy.task.receipts.epoch_receipts import EpochReceipts, OnEpochEnded, ignore_end
+from sparkmirror.copy.task.receipts.receipt_collector import ReceiptCollector
 from sparkmirror.copy.task.reports import TaskReporter
 from sparkmirror.copy.task.throttle import Throttle
 from sparkmirror.errors import ClusterUnavailable
@@ -55,30 +60,44 @@ class DriverSession(NamedTuple):
 
 
 def connect_to_driver(
-    address: tuple[str, int], protocol: ControlProtocol, secret: bytes, hello: Hello
+    address: tuple[str, int],
+    protocol: ControlProtocol,
+    secret: bytes,
+    hello: Hello,
+    on_epoch_ended: OnEpochEnded = ignore_end,
 ) -> DriverSession:
     """Connect, send the hello and wait for the welcome. Blocks.
 
-    Raises LeaseLost without a welcome in time, ControlConnectionLost without a connection.
+    Calls `on_epoch_ended` without receipts for each epoch that ends before the welcome. Raises
+    LeaseLost without a welcome in time, ControlConnectionLost without a connection.
     """
     received: list[ControlMessage] = []
     connection = ControlConnection.connect(address, protocol, secret, received.append)
     connection.send(hello)
     deadline = time.monotonic() + WELCOME_TIMEOUT_S
-    while not (others := _without_ends_of_epochs(received)):
+    while not received:
         if not select.select([connection], [], [], max(deadline - time.monotonic(), 0))[0]:
             raise LeaseLost("driver", f"sent no welcome within {WELCOME_TIMEOUT_S:.0f} s")
         connection.on_readable()
-    welcome = others[0]
+        _answer_ends_of_epochs(received, connection, on_epoch_ended)
+    welcome, *following = received
     if not isinstance(welcome, Welcome):
         raise LeaseLost("driver", f"sent {type(welcome).__name__} instead of a welcome")
-    following = [message for message in received if message is not welcome]
     return DriverSession(connection, CopySettings.from_json(welcome.settings), following)
 
 
-def _without_ends_of_epochs(messages: list[ControlMessage]) -> list[ControlMessage]:
-    """Return the other messages: the epoch may end before the conductor welcomes the task."""
-    return [message for message in messages if not isinstance(message, EndEpoch)]
+def _answer_ends_of_epochs(
+    received: list[ControlMessage], connection: ControlConnection, on_epoch_ended: OnEpochEnded
+) -> None:
+    """End the epochs that end before the welcome: until then the task has no lease and no receipt.
+
+    Removes the messages about them from those that were received.
+    """
+    while received and isinstance(message := received[0], EndEpoch | EpochEndedAck):
+        del received[0]
+        if isinstance(message, EndEpoch):
+            connection.send(EpochEnded(epoch=message.epoch))
+            on_epoch_ended(message.epoch, ReceiptCollector())
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +127,6 @@ class DriverMessageHandler:
             case EndEpoch():
                 self.epoch_receipts.end_epoch(message.epoch)
             case EpochEndedAck():
-                self.epoch_receipts.on_ack()
+                self.epoch_receipts.on_ack(message.epoch)
             case _:
                 log.warning("Ignored unexpected message from driver: %s", type(message).__name__)

@@ -146,11 +146,9 @@ class CopyTask:
             dead_letters=self.dead_letters,
         )
         self._partitions = self.leases.partitions
+        self._epoch_receipts = EpochReceipts(self.reporter, self._partitions, on_epoch_ended)
         self._message_handler = DriverMessageHandler(
-            self.leases,
-            self.reporter,
-            self.throttle,
-            EpochReceipts(self.reporter, self._partitions, on_epoch_ended),
+            self.leases, self.reporter, self.throttle, self._epoch_receipts
         )
         self._housekeeping_at = self._wake_at = 0.0
         self._acknowledgements = self._commands = 0
@@ -172,14 +170,14 @@ class CopyTask:
         on_epoch_ended: OnEpochEnded = ignore_end,
     ) -> Self:
         """Connect to the driver and wait for its welcome. Blocks; see `connect_to_driver`."""
-        session = connect_to_driver(address, protocol, secret, hello)
+        session = connect_to_driver(address, protocol, secret, hello, on_epoch_ended)
         return cls(*session, new_evaluator, on_epoch_ended)
 
     def run(self) -> None:
         """Copy until drained. Raises LeaseLost or ControlConnectionLost if the driver is lost."""
         self.loop.register(self.connection, self._on_connection_lost)
         try:
-            while not self.leases.is_drained:
+            while not self.leases.is_drained or self._epoch_receipts.is_waiting:
                 self.run_once()
             self.reporter.send_report(self._partitions)
             self.connection.send(TaskDone())

@@ -104,9 +104,13 @@ def slots_for_tasks(spec: DriverSpec, cores: int) -> int:
 
 
 def reuses_python_workers(conf_value: Callable[[str], str]) -> bool:
-    """Whether Spark uses a Python process for one task after the other, as is its default."""
+    """Whether Spark uses a Python process for one task after the other, as is its default.
+
+    With a limit of idle processes Spark may end one right after its task, while others wait.
+    """
     keys = ("spark.python.worker.reuse", "spark.python.use.daemon")
-    return not any(conf_value(key).strip().lower() == "false" for key in keys)
+    has_limit = bool(conf_value("spark.python.factory.idleWorkerMaxPoolSize").strip())
+    return not has_limit and not any(conf_value(key).strip().lower() == "false" for key in keys)
 
 
 def _cpu_count() -> int:

@@ -2,7 +2,8 @@
 
 Spark runs one Spark task at a time in a Python process, and uses the process again for the next
 epoch. The Spark task then adopts the slot that runs in the process. In any other process it opens a
-slot of its own; the driver releases the slot that no Spark task has adopted.
+slot of its own; the driver releases the slot that no Spark task has adopted. A Spark task that
+comes to the process after that returns the receipts of the released slot, and opens another one.
 
 No pyspark and no rules of copying.
 """
@@ -20,6 +21,11 @@ class KeptSlots:
 
     def __init__(self) -> None:
         self._kept: tuple[ControlEndpoint, Slot] | None = None
+
+    @property
+    def has_running_slot(self) -> bool:
+        """Whether tasks may copy in the process although no Spark task runs."""
+        return self._kept is not None and not self._kept[1].is_over
 
     def run(
         self, endpoint: ControlEndpoint, hello: SlotHello, run_task: RunTask
@@ -39,7 +45,7 @@ class KeptSlots:
                 return rows
 
     def _adopted(self, endpoint: ControlEndpoint, hello: SlotHello) -> Slot | None:
-        """Return the kept slot of this driver, if it still runs and waits for this epoch."""
+        """Return the kept slot of this driver, if it waits for this epoch, or did until its end."""
         if self._kept is None or self._kept[0] != endpoint:
             return None
         slot = self._kept[1]

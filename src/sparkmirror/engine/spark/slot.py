@@ -106,16 +106,24 @@ class Slot:
     # -- the thread of the Spark task ------------------------------------------------------------
 
     def adopt(self, hello: SlotHello) -> bool:
-        """Continue in the next epoch, for another Spark task. Returns whether the slot still runs.
+        """Continue in the next epoch, for another Spark task. Returns whether it may have the slot.
 
-        The driver may release the slot before it knows: then `await_end_of_epoch` says so.
+        The driver may have released the slot: then `await_end_of_epoch` says so, and returns the
+        receipts that are left. They are of this epoch: a later one may not return them any more.
         """
         with self._lock:
-            if self._is_over or self._lost or hello.epoch != self.epoch + 1:
+            if self._lost or hello.epoch != self.epoch + 1:
                 return False
-            self._loop.call_soon(partial(self._on_adopted, hello))
+            if not self._is_over:
+                self._loop.call_soon(partial(self._on_adopted, hello))
         self.epoch = hello.epoch
         return True
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all its tasks have ended, and none starts any more."""
+        with self._lock:
+            return self._is_over
 
     def await_end_of_epoch(self) -> EndOfEpoch:
         """Wait until the driver ends the epoch, or drains or releases the slot.

@@ -56,11 +56,12 @@ def _prepare_python_worker(log_levels: Mapping[str, int]) -> None:
     """Set up logging and the garbage collector; Spark reuses a worker for many tasks.
 
     Spark's workers collect garbage after each task, over all imported modules. The collector skips
-    frozen objects. Some modules are imported late, so the first few calls freeze.
+    frozen objects. Some modules are imported late, so the first few calls freeze; but not while
+    tasks copy, because garbage among their objects would never be collected.
     """
     call = next(_call_counter)
     if call == 0:
         logging_context.install(sys.stderr, logging.WARNING)
     logging_context.set_levels(log_levels)
-    if call < GC_FREEZE_CALLS:
+    if call < GC_FREEZE_CALLS and not _kept_slots.has_running_slot:
         gc.freeze()

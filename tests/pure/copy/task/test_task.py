@@ -1,4 +1,4 @@
-"""How often an idle task wakes."""
+"""How often an idle task wakes, and when a drained one ends."""
 
 from __future__ import annotations
 
@@ -10,9 +10,19 @@ from collections.abc import Iterator
 
 import pytest
 
-from sparkmirror.copy.control.connection import ControlConnection
-from sparkmirror.copy.control.messages import ControlMessage, Drain, ProgressReport, ReportAck
+from sparkmirror.copy.control.connection import ControlConnection, ControlConnectionLost
+from sparkmirror.copy.control.messages import (
+    ControlMessage,
+    Drain,
+    EndEpoch,
+    EpochEnded,
+    EpochEndedAck,
+    ProgressReport,
+    ReportAck,
+    TaskDone,
+)
 from sparkmirror.copy.settings import CopySettings
+from sparkmirror.copy.task.receipts.receipt_collector import ReceiptCollector
 from sparkmirror.copy.task.task import CopyTask
 from tests.support.copy.control_client import handshake_keys
 from tests.support.waiting import wait_until
@@ -42,14 +52,22 @@ class TaskWithDriver:
     """A task without leases, and its driver, which acknowledges every report."""
 
     def __init__(self) -> None:
+        self.received: list[ControlMessage] = []
+        self.ended: list[tuple[int, ReceiptCollector]] = []
+        """The epochs whose receipts the task has returned."""
+        self.answered = 0
+        """How many ends of epochs the driver has answered."""
         ours, theirs = socket.socketpair()
         keys = handshake_keys()
         cluster = {"bootstrap.servers": "127.0.0.1:1"}
         settings = CopySettings(source=cluster, target=cluster, report_interval_s=REPORT_INTERVAL_S)
         connection = ControlConnection(ours, lambda _: None, keys.task_ciphers())
-        self.task = CountedTask(connection, settings)
-        self.task.loop.register(connection, lambda error: None)
+        self.task = CountedTask(
+            connection, settings, on_epoch_ended=lambda *end: self.ended.append(end)
+        )
         self.driver = ControlConnection(theirs, self._on_message, keys.driver_ciphers())
+        self.answers_ends = threading.Event()
+        """Whether the driver answers the ends of epochs."""
         self._is_closing = threading.Event()
         self._thread = threading.Thread(target=self._run_driver, daemon=True)
         self._thread.start()
@@ -57,24 +75,36 @@ class TaskWithDriver:
     def _run_driver(self) -> None:
         while not self._is_closing.is_set():
             if select.select([self.driver], [], [], 0.05)[0]:
-                self.driver.on_readable()
+                try:
+                    self.driver.on_readable()
+                except ControlConnectionLost:
+                    return  # the task has ended
+            if self.answers_ends.is_set() and self.count(EpochEnded) > self.answered:
+                self.driver.send(EpochEndedAck(epoch=4))
+                self.answered += 1
 
     def _on_message(self, message: ControlMessage) -> None:
-        assert isinstance(message, ProgressReport)
-        self.driver.send(ReportAck())
+        self.received.append(message)
+        if isinstance(message, ProgressReport):
+            self.driver.send(ReportAck())
 
-    def close(self) -> None:
+    def count(self, kind: type[ControlMessage]) -> int:
+        """How many messages of a type the driver has received."""
+        return sum(isinstance(message, kind) for message in self.received)
+
+    def close_driver(self) -> None:
         self._is_closing.set()
         self._thread.join()
-        self.task.close()
         self.driver.close()
 
 
 @pytest.fixture
 def idle() -> Iterator[TaskWithDriver]:
     made = TaskWithDriver()
+    made.task.loop.register(made.task.connection, lambda error: None)
     yield made
-    made.close()
+    made.close_driver()
+    made.task.close()
 
 
 def run_for_reports(idle: TaskWithDriver, count: int) -> None:
@@ -116,3 +146,25 @@ def test_a_command_that_arrives_with_an_acknowledgement_is_carried_out_at_once(
     housekeeping_runs = idle.task.housekeeping_runs
     idle.task.run_once()
     assert idle.task.housekeeping_runs == housekeeping_runs + 1
+
+
+def test_a_drained_task_ends_after_the_answer_to_the_end_of_its_epoch() -> None:
+    """Else it would return what it copied in the next epoch as receipts of this one."""
+    draining = TaskWithDriver()
+    before = draining.task.reporter.receipts
+    draining.driver.send(EndEpoch(epoch=4))
+    draining.driver.send(Drain())
+    thread = threading.Thread(target=draining.task.run, daemon=True)
+    thread.start()
+    wait_until(lambda: draining.count(EpochEnded) == 1, "the end of the epoch")
+    wait_until(lambda: draining.task.leases.is_drained, "the drain")
+    time.sleep(2 * REPORT_INTERVAL_S)
+    assert draining.count(TaskDone) == 0
+    assert draining.ended == []
+    draining.answers_ends.set()
+    thread.join(timeout=20)
+    assert not thread.is_alive()
+    draining.close_driver()
+    assert draining.count(TaskDone) == 1
+    assert draining.ended == [(4, before)]
+    assert draining.task.reporter.receipts is not before, "the rest belongs to epoch 5"

@@ -25,6 +25,7 @@ from sparkmirror.engine.driver.spark_conf import (
     effective_master,
     is_local_master,
     no_slot_text,
+    reuses_python_workers,
     slots_for_tasks,
     spark_environment,
 )
@@ -187,6 +188,23 @@ def test_a_long_temporary_path_is_not_used_for_sockets() -> None:
     deep = DriverEnvironment(directory=Path("/" + "x" * 60))
     assert "java.io.tmpdir" in build_spark_conf(SPEC, ENVIRONMENT)[DRIVER_JAVA_OPTIONS]
     assert "java.io.tmpdir" not in build_spark_conf(SPEC, deep)[DRIVER_JAVA_OPTIONS]
+
+
+@pytest.mark.parametrize(
+    ("conf", "reuses"),
+    [
+        ({}, True),
+        ({"spark.python.worker.reuse": "true", "spark.python.use.daemon": "true"}, True),
+        ({"spark.python.worker.reuse": "False"}, False),
+        ({"spark.python.use.daemon": " false"}, False),
+        ({"spark.python.factory.idleWorkerMaxPoolSize": "1"}, False),
+    ],
+    ids=["default", "explicit", "no-reuse", "no-daemon", "limited"],
+)
+def test_slots_are_kept_only_if_spark_keeps_its_python_processes(
+    conf: dict[str, str], reuses: bool
+) -> None:
+    assert reuses_python_workers(lambda key: conf.get(key, "")) is reuses
 
 
 def test_without_any_slot_the_warning_allows_for_a_slow_start() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from queue import SimpleQueue
 
@@ -12,7 +13,17 @@ import pytest
 
 from sparkmirror.copy.control.connection import ControlConnectionLost
 from sparkmirror.copy.control.handshake import preferred_protocol
-from sparkmirror.copy.control.messages import RequestEpoch, StartTask
+from sparkmirror.copy.control.messages import (
+    ControlMessage,
+    Drain,
+    EndEpoch,
+    EpochAssignment,
+    Hello,
+    RequestEpoch,
+    StartTask,
+    Welcome,
+)
+from sparkmirror.copy.task.driver_messages import WELCOME_TIMEOUT_S
 from sparkmirror.engine.driver.control.control_server import ControlServer
 from sparkmirror.engine.driver.slots import slot_scheduler
 from sparkmirror.engine.noop_conductor import NoopConductor, job_without_partitions
@@ -133,6 +144,21 @@ def test_copy_tasks_join_their_conductor_and_are_drained_with_the_epoch(
     assert len(returned_attempts(slot.rows)) == 2
 
 
+def test_a_task_that_is_drained_with_the_end_of_its_epoch_returns_rows_of_both_epochs() -> None:
+    class EndingConductor(NoopConductor):
+        def on_task_joined(self, hello: Hello, send: Callable[[ControlMessage], None]) -> None:
+            send(Welcome(settings=self.job.settings.to_json()))
+            send(EndEpoch(epoch=1))
+            send(Drain())
+
+    returned: list[tuple[int, list[int]]] = []
+    with serving(EndingConductor(job_without_partitions(1))) as server:
+        start = StartTask(job="one", flow="A->B", task=0, attempt=1, retry=0)
+        run = copy_task_runner(server.endpoint)
+        run(start, 1, lambda epoch, rows: returned.append((epoch, epochs_of(rows))))
+    assert returned == [(1, [1]), (2, [2])]
+
+
 def test_a_slot_that_loses_the_driver_waits_for_its_tasks_and_fails(
     conductor: NoopConductor,
 ) -> None:
@@ -222,6 +248,59 @@ def test_another_attempt_of_an_ended_epoch_leaves_the_kept_slot_alone(
     assert conductor.counts["joined"] == 2
 
 
+def test_receipts_of_tasks_that_were_drained_after_the_last_epoch_are_returned(
+    conductor: NoopConductor,
+) -> None:
+    with (
+        serving(conductor, keeps_slots=True) as server,
+        ControlClient(server.endpoint) as planner,
+    ):
+        kept_slots, run = KeptSlots(), copy_task_runner(server.endpoint)
+        first = RunningSlot(server, run, kept_slots)
+        wait_until(lambda: conductor.counts["joined"] == 2, "both tasks to join")
+        server.end_epoch()
+        first.wait()
+        conductor.drain()
+        wait_until(conductor.is_drained, "both tasks to be drained")
+        server.stop_new_epochs()
+        planner.send(RequestEpoch(finished_epoch=1))
+        assert planner.receive(EpochAssignment).number == 2
+        assert not server.is_idle
+        second = RunningSlot(server, run, kept_slots, 2)
+        second.wait()
+        assert (second.error, epochs_of(second.rows)) == (None, [2, 2])
+        planner.send(RequestEpoch(finished_epoch=2))
+        assert planner.receive(EpochAssignment).number == 2, "none follows"
+        wait_until(lambda: server.is_idle, "the server to be idle")
+    assert conductor.counts["joined"] == 2
+
+
+def test_a_task_without_a_welcome_does_not_hold_the_change_of_epochs(
+    conductor: NoopConductor,
+) -> None:
+    class BusyConductor(NoopConductor):
+        def on_task_joined(self, hello: Hello, send: Callable[[ControlMessage], None]) -> None:
+            self.counts["joined"] += 1
+
+    busy = BusyConductor(job_without_partitions(1))
+    with serving(conductor, keeps_slots=True) as server:
+        server.set_job("two", busy, [0], "A->B")
+        kept_slots, run = KeptSlots(), copy_task_runner(server.endpoint)
+        slot = RunningSlot(server, run, kept_slots)
+        wait_until(lambda: conductor.counts["joined"] + busy.counts["joined"] == 2, "both tasks")
+        for epoch in (1, 2):
+            ended = time.monotonic()
+            server.end_epoch()
+            slot.wait()
+            assert time.monotonic() - ended < WELCOME_TIMEOUT_S / 3
+            assert (slot.error, epochs_of(slot.rows)) == (None, [epoch, epoch])
+            begin_epoch(server, epoch + 1)
+            slot = RunningSlot(server, run, kept_slots, epoch + 1)
+            wait_until(lambda: server.is_ready, "the slot to be adopted")
+    assert (conductor.counts["joined"], busy.counts["joined"]) == (1, 1)
+    assert (conductor.counts["epoch-ended"], busy.counts["epoch-ended"]) == (2, 2)
+
+
 def test_an_epoch_that_is_to_end_before_the_slot_is_adopted_waits_for_it(
     conductor: NoopConductor,
 ) -> None:
@@ -258,3 +337,30 @@ def test_a_slot_that_was_released_ends_and_another_one_is_opened(
         assert second.error is None
         assert set(epochs_of(second.rows)) == {2}
     assert conductor.counts["done"] == 4
+
+
+@pytest.mark.parametrize(("epoch", "returned"), [(2, [2, 2, 2, 2]), (3, [3, 3])])
+def test_receipts_of_a_released_slot_that_has_ended_are_returned_in_their_epoch_only(
+    conductor: NoopConductor, monkeypatch: pytest.MonkeyPatch, epoch: int, returned: list[int]
+) -> None:
+    """Later the driver has written them."""
+    monkeypatch.setattr(slot_scheduler, "KEPT_SLOT_TIMEOUT_S", 0.1)
+    with serving(conductor, keeps_slots=True) as server:
+        kept_slots, run = KeptSlots(), copy_task_runner(server.endpoint)
+        first = RunningSlot(server, run, kept_slots)
+        wait_until(lambda: conductor.counts["joined"] == 2, "both tasks to join")
+        server.end_epoch()
+        first.wait()
+        wait_until(lambda: not slot_threads(), "the slot to end")
+        for number in range(2, epoch + 1):
+            begin_epoch(server, number)
+        second = RunningSlot(server, run, kept_slots, epoch)
+        wait_until(lambda: conductor.counts["joined"] == 4, "both tasks to join again")
+        server.stop_new_epochs()
+        second.wait()
+        assert second.error is None
+        assert epochs_of(second.rows) == returned
+
+
+def slot_threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "slot"]

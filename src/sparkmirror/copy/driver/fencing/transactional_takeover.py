@@ -101,18 +101,26 @@ class TransactionalTakeover:
         """Fence the tasks that copied these partitions in transactions, for an owner that does not.
 
         They may still run on another worker, and commit records behind the position in the ledger.
+        Each entry needs a fence of its own: after the last one another conductor may have had the
+        task. Afterwards the ledger has nothing new in transactions about these partitions.
         """
-        if not self.membership.is_required:
+        new = [tracked for tracked in waiting if tracked.needs_resume_point]
+        if not self.membership.is_required or not new:
             return
-        tasks = {
-            self.ledger_cache.transactional_task(tracked)
-            for tracked in waiting
-            if tracked.needs_resume_point
-        }
-        tasks.discard(NO_TASK)
-        if unfenced := {task for task in tasks if not self.transactional_ids.has_fenced(task)}:
-            self.transactional_ids.fence_tasks(unfenced)
+        self.ledger_cache.reload()
+        while unfenced := [tracked for tracked in new if self._has_former_owner(tracked)]:
+            self.transactional_ids.fence_tasks(
+                {self.ledger_cache.transactional_task(tracked) for tracked in unfenced}
+            )
+            for tracked in unfenced:
+                tracked.fenced_entry = self.ledger_cache.entries[tracked.source]
             self.ledger_cache.reload()
+
+    def _has_former_owner(self, tracked: TrackedPartition) -> bool:
+        """Whether a task that is not fenced since then wrote the entry in a transaction."""
+        is_transactional = self.ledger_cache.transactional_task(tracked) != NO_TASK
+        entry = self.ledger_cache.entries.get(tracked.source)
+        return is_transactional and entry != tracked.fenced_entry
 
     def _fence_guarding_tasks(self, waiting: list[TrackedPartition]) -> None:
         """Fence the tasks whose ids guard the entries of these partitions."""

@@ -8,6 +8,9 @@ on over the change if slots are kept; else, and before the last epoch ends, they
 
     RequestEpoch(n) ─▶ EpochAssignment(n+1) ─ tasks copy ─ epoch_s ─▶ EndEpoch ─▶ RequestEpoch(n+1)
     RequestEpoch(n) ── after stop_new_epochs() ──▶ EpochAssignment(n): nothing to run
+
+If the tasks have copied on after the last epoch, one more follows, which has ended from its
+beginning: its Spark tasks return the receipts that kept slots have of it.
 """
 
 from __future__ import annotations
@@ -91,6 +94,8 @@ class ControlServer:
         self._closing = False
         self._no_new_epochs = False
         self._ends_epoch_later = False
+        self._has_kept_slots = False
+        """Whether slots were kept after the epoch that began last."""
         self._idle = threading.Event()
         self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="control-server", daemon=True)
@@ -128,7 +133,10 @@ class ControlServer:
         self._loop.call_soon(partial(self._set_slots, available, tasks, partitions))
 
     def stop_new_epochs(self) -> None:
-        """End the running epoch, and answer every further request for an epoch with: none."""
+        """End the running epoch, and answer every further request for an epoch with: none.
+
+        The first request gets an epoch without copying if slots have receipts of it already.
+        """
         self._no_new_epochs = True
         self.end_epoch()
 
@@ -225,7 +233,8 @@ class ControlServer:
         self._scheduler.available, self._task_count = available, tasks
         self._partition_count = partitions
         needed, now = self._scheduler.slots_needed(tasks), self._scheduler.slot_count
-        if not self._epoch.has_ended and needed > now:
+        is_ending = self._epoch.has_ended or self._ends_epoch_later
+        if needed > now and not is_ending:
             log.info("The next epoch has %d slots instead of %d", needed, now)
             self._end_epoch()
 
@@ -262,6 +271,7 @@ class ControlServer:
 
     def _keep_slots(self, slots: Collection[SlotHello]) -> None:
         """Have the slots return their receipts while their tasks copy on."""
+        self._has_kept_slots = True
         self._scheduler.keep_slots(time.monotonic())
         for connection in self._connections:
             if connection.slot in slots:
@@ -270,8 +280,13 @@ class ControlServer:
                 self._end_epoch_of_task(connection, connection.hello)
 
     def _end_epoch_of_task(self, connection: AuthenticatedConnection, hello: Hello) -> None:
-        """Have a task of an epoch that has ended copy on, or drain it if its slot is not kept."""
+        """Have a task of an epoch that has ended copy on, or drain it if its slot is not kept.
+
+        An outdated attempt gets nothing: a drain would concern the later attempt, too.
+        """
         key, epoch = TaskKey(hello.job, hello.task), self._epoch.number
+        if self._scheduler.is_outdated(key, hello.attempt):
+            return
         if self._scheduler.copies_on(key, hello.attempt, epoch):
             self._enqueue_send(connection, EndEpoch(epoch=epoch))
         else:
@@ -326,7 +341,7 @@ class ControlServer:
                     # send closes the connection, and the last messages must not get lost.
                     self._enqueue_send(connection, ReportAck())
                 elif isinstance(message, EpochEnded):
-                    self._enqueue_send(connection, EpochEndedAck())
+                    self._enqueue_send(connection, EpochEndedAck(epoch=message.epoch))
                 if conductor := self._jobs.get(connection.hello.job):
                     conductor.on_task_message(connection.hello, message)
 
@@ -381,16 +396,19 @@ class ControlServer:
             self._end_epoch_of_task(connection, hello)  # it was started before its epoch ended
 
     def _on_next_epoch(self, request: RequestEpoch) -> EpochAssignment:
-        if self._no_new_epochs:
+        if self._no_new_epochs and not self._has_kept_slots:
             self._epoch.end()
             self._idle.set()
             return self._assignment(request.finished_epoch)
+        self._has_kept_slots = self._ends_epoch_later = False
         self._epoch.begin(request.finished_epoch + 1, time.monotonic())
         self._idle.clear()
         zombies = set(self._scheduler.begin_epoch(self._scheduler.slots_needed(self._task_count)))
         for connection in list(self._connections):
             if connection.slot in zombies:
                 self._drop(connection)
+        if self._no_new_epochs:
+            self._end_epoch()
         return self._assignment(self._epoch.number)
 
     def _assignment(self, number: int) -> EpochAssignment:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -20,10 +21,11 @@ from sparkmirror.copy.driver.fencing.transactional_takeover import (
 )
 from sparkmirror.copy.driver.ledger_cache import LedgerCache
 from sparkmirror.copy.driver.monitoring.event_log import EventLog
+from sparkmirror.copy.driver.sharing.worker_group_membership import GroupMembership
 from sparkmirror.copy.driver.task_attempts import TaskAttempt
 from sparkmirror.copy.driver.tracked_partition import LeaseState, TrackedPartition
-from sparkmirror.copy.lease import TRANSACTIONAL_IDENTITY, Lease
-from sparkmirror.copy.ledger import LedgerEntry, LedgerExtension
+from sparkmirror.copy.lease import TRANSACTIONAL_IDENTITY, Lease, LeaseIdentity
+from sparkmirror.copy.ledger import LedgerChange, LedgerEntry, LedgerExtension
 from sparkmirror.copy.transactional_producer_config import TransactionalProducer
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.net.leader_calls import ApiResult
@@ -81,12 +83,19 @@ class ScriptedIds(TransactionalIdFencing):
     def __init__(self) -> None:
         super().__init__(ScriptedClusters.scripted().target, copy_job((P0,), (P1,)))
         self.fenced: list[int] = []
+        self.on_fence: Callable[[], None] = lambda: None
         self.clear = True
         self.is_backing_off = False
 
     def fence(self, task: int) -> bool:
         self.fenced.append(task)
         return True
+
+    def fence_tasks(self, tasks: Iterable[int]) -> None:
+        for task in sorted(tasks):
+            self.on_fence()
+            self.fenced.append(task)
+            self._conductor_ids[task] = ProducerIdAndEpoch(7, 1)
 
     def fenced_since(self, task: int, moment: float) -> bool:
         return task in self.fenced
@@ -244,3 +253,68 @@ def test_a_hanging_transaction_was_committed_if_the_committed_end_covers_it(
 ) -> None:
     found = search_producer_states({P0: ApiResult(ErrorCode.NONE, {7: producer(7, 40)})}, {7})
     assert found.hanging[0].was_committed({P0: end}) is verdict
+
+
+class SharedScene:
+    """A conductor without transactions, and the ledger of another worker that copies in them."""
+
+    def __init__(self) -> None:
+        log: list[LedgerChange] = []
+        self.ids, self.other_ledger, lock = ScriptedIds(), InMemoryLedger(log), threading.Lock()
+        self.cache = LedgerCache(InMemoryLedger(log), lock, conductor="this")
+        self.cache.load()
+        self.takeover = TransactionalTakeover(
+            clusters=ScriptedClusters.scripted(),
+            transactional_ids=self.ids,
+            ledger_cache=self.cache,
+            publish=EventLog().publish,
+            lock=lock,
+            membership=GroupMembership(is_required=True),
+        )
+
+    def commit_elsewhere(self, position: int, task: int) -> None:
+        """Store what a task of another worker commits."""
+        entry = committed(position, expected=75)
+        assert entry.extension
+        extension = replace(entry.extension, conductor="other", task=task)
+        self.other_ledger.save({P0: replace(entry, extension=extension)})
+
+    def copy_without_transactions(self, tracked: TrackedPartition) -> None:
+        """Take a partition as its resume point says."""
+        identity = LeaseIdentity(producer_id=9, producer_epoch=0, anchor=50)
+        self.cache.continue_from([tracked])
+        tracked.set_lease(replace(lease(tracked.source), identity=identity))
+        assert self.cache.claim([tracked]) == {tracked}
+
+
+def test_a_task_that_has_copied_in_transactions_again_is_fenced_again() -> None:
+    """Another worker had the task, and the partition, between two rounds of this one."""
+    scene, tracked = SharedScene(), TrackedPartition(P0, P0._replace(topic="A.t"), 1)
+    scene.commit_elsewhere(120, task=3)
+    for _ in range(3):
+        scene.takeover.fence_former_owners([tracked])
+        assert scene.ids.fenced == [3], "once, however long the partition waits"
+    scene.copy_without_transactions(tracked)
+    scene.takeover.fence_former_owners([tracked])
+    assert scene.ids.fenced == [3]
+    scene.commit_elsewhere(150, task=3)
+    tracked.give_up(0)
+    for _ in range(3):
+        scene.takeover.fence_former_owners([tracked])
+        assert scene.ids.fenced == [3, 3]
+    assert scene.cache.entries[P0].position == 150
+
+
+def test_what_former_owners_commit_until_their_fence_is_read() -> None:
+    scene, tracked = SharedScene(), TrackedPartition(P0, P0._replace(topic="A.t"), 1)
+    positions = [140, 130]
+
+    def commit() -> None:
+        if positions:
+            scene.commit_elsewhere(positions.pop(), task=4)
+
+    scene.ids.on_fence = commit
+    scene.commit_elsewhere(120, task=3)
+    scene.takeover.fence_former_owners([tracked])
+    assert scene.ids.fenced == [3, 4, 4]
+    assert scene.cache.entries[P0].position == 140

@@ -24,10 +24,12 @@ def test_receipts_are_divided_behind_a_report_and_returned_after_the_answer() ->
         EpochEnded(epoch=5),
     ]
     assert ended == [], "the driver may not have it"
-    receipts.on_ack()
+    receipts.on_ack(3)
+    assert ended == [], "the task ended that epoch before its welcome"
+    receipts.on_ack(4)
     assert ended == [(4, collectors[0])]
-    receipts.on_ack()
+    receipts.on_ack(5)
     assert [epoch for epoch, _ in ended] == [4, 5]
     assert all(one is not reporter.receipts for one in collectors)
-    receipts.on_ack()
+    receipts.on_ack(6)
     assert len(ended) == 2, "an answer without a question changes nothing"

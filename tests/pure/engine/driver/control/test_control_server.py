@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import select
 import socket
 import threading
@@ -28,6 +29,7 @@ from sparkmirror.copy.control.messages import (
     EpochAssignment,
     Hello,
     ProgressReport,
+    ReleaseSlot,
     ReportAck,
     RequestEpoch,
     SlotHello,
@@ -359,6 +361,80 @@ def test_an_epoch_does_not_end_before_its_kept_slots_are_adopted(
         slot.send(slot_hello(0, epoch=2))
         assert slot.receive(EndEpoch).epoch == 2
         assert conductor.counts["drain_tasks"] == 0
+
+
+def test_an_outdated_attempt_does_not_keep_the_later_one_from_copying_on(
+    conductor: NoopConductor,
+) -> None:
+    with (
+        serving(conductor, slots=2, keeps_slots=True) as server,
+        ControlClient(server.endpoint) as planner,
+        ControlClient(server.endpoint) as slot,
+        ControlClient(server.endpoint) as outdated,
+        ControlClient(server.endpoint) as task,
+    ):
+        begin_epoch(planner)
+        with ControlClient(server.endpoint) as lost:
+            lost.send(slot_hello(0, attempt=1))
+            slot.send(slot_hello(1, attempt=2))
+            start = lost.receive(StartTask)
+            outdated.send(replace(task_hello(start.task, start.attempt), epoch=1))
+            outdated.receive(Welcome)
+        starts = [slot.receive(StartTask), slot.receive(StartTask)]
+        [again] = [one for one in starts if one.task == start.task]
+        task.send(replace(task_hello(again.task, again.attempt), epoch=1))
+        task.receive(Welcome)
+        server.end_epoch()
+        assert task.receive(EndEpoch).epoch == 1
+        with pytest.raises(AssertionError, match="no Drain"):
+            task.receive(Drain, within_s=0.5)
+    assert conductor.counts["drain_tasks"] == 0
+
+
+def test_the_end_of_an_epoch_that_failed_does_not_end_the_next_one(
+    conductor: NoopConductor,
+) -> None:
+    with (
+        serving(conductor, slots=1, keeps_slots=True) as server,
+        ControlClient(server.endpoint) as planner,
+        ControlClient(server.endpoint) as kept,
+        ControlClient(server.endpoint) as slot,
+    ):
+        begin_epoch(planner)
+        kept.send(slot_hello(0))
+        kept.receive(StartTask)
+        server.end_epoch()
+        kept.receive(EndEpoch)
+        begin_epoch(planner, finished=1)
+        server.end_epoch()  # waits for the slot
+        assert begin_epoch(planner, finished=2).number == 3
+        slot.send(slot_hello(0, epoch=3))
+        kept.receive(ReleaseSlot)
+        with pytest.raises(AssertionError, match="no EndEpoch"):
+            slot.receive(EndEpoch, within_s=1.5)
+        assert server.is_ready
+
+
+def test_an_epoch_that_ends_later_for_more_slots_is_announced_once(
+    conductor: NoopConductor, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    with (
+        serving(conductor, slots=1, keeps_slots=True) as server,
+        ControlClient(server.endpoint) as planner,
+        ControlClient(server.endpoint) as slot,
+    ):
+        begin_epoch(planner)
+        slot.send(slot_hello(0))
+        slot.receive(StartTask)
+        server.end_epoch()
+        slot.receive(EndEpoch)
+        begin_epoch(planner, finished=1)
+        for _ in range(3):
+            server.set_slots(available=4, tasks=3)
+        slot.send(slot_hello(0, epoch=2))
+        assert slot.receive(EndEpoch).epoch == 2
+    assert caplog.text.count("The next epoch has 3 slots instead of 1") == 1
 
 
 def test_an_epoch_ends_epoch_s_after_its_first_slot_connected(conductor: NoopConductor) -> None:
