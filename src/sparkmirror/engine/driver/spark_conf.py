@@ -29,6 +29,7 @@ CONTROL_PROTOCOL_KEY = "spark.sparkmirror.control.protocol"
 """A value of `ControlProtocol`; the best one that the driver's Python has if it is not set."""
 DRIVER_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 DRIVER_MEMORY = "spark.driver.memory"
+WAREHOUSE = "spark.sql.warehouse.dir"
 FAST_START_JVM_OPTIONS = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData -Xshare:auto"
     " -XX:+UnlockDiagnosticVMOptions -XX:ArchiveRelocationMode=0"
@@ -169,7 +170,7 @@ def build_spark_conf(spec: DriverSpec, environment: DriverEnvironment) -> dict[s
     return {
         **DEFAULT_CONF,
         "spark.app.name": spec.name,
-        "spark.sql.warehouse.dir": (environment.directory / "warehouse").as_uri(),
+        WAREHOUSE: (environment.directory / "warehouse").as_uri(),
         **(local if is_local_master(master) else {}),
         **{
             f"spark.executorEnv.{name}": value
@@ -192,7 +193,7 @@ def query_settings(spec: DriverSpec) -> dict[str, str]:
     return {
         key: value
         for key, value in spec.conf.items()
-        if key.startswith("spark.sql.") or key == DRIVER_MEMORY
+        if (key.startswith("spark.sql.") and key != WAREHOUSE) or key == DRIVER_MEMORY
     }
 
 

@@ -27,8 +27,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib import metadata
 from pathlib import Path
 from typing import Final
 
@@ -82,8 +82,11 @@ class SparkProcess:
             question = self._questions.get(line)
             if question is None:
                 question = self._questions[line] = Question()
-                self._unanswered.append(question)
-                self._send(line)
+                if self._is_over:
+                    question.answer.set_result(ViewAnswer(error="it has ended"))
+                else:
+                    self._unanswered.append(question)
+                    self._send(line)
             return question
 
     def forget(self, request: ViewRequest) -> None:
@@ -103,6 +106,12 @@ class SparkProcess:
         except OSError:
             self._process.kill()  # it has ended; `_read` answers
 
+    def _close(self) -> None:
+        for file in (self._process.stdin, self._process.stdout):
+            assert file is not None
+            with suppress(OSError):
+                file.close()
+
     def _read(self) -> None:
         """Take the answers until the process has ended."""
         assert self._process.stdout is not None
@@ -115,6 +124,7 @@ class SparkProcess:
         with self._lock:
             self._is_over = True
             left = list(self._unanswered)
+            self._close()
         for question in left:
             question.answer.set_result(ViewAnswer(error=f"it ended with code {code}"))
 
@@ -185,11 +195,7 @@ def start_spark_process() -> SparkProcess:
 
 def has_installed_spark() -> bool:
     """Whether the package pyspark is installed. Spark's own archive of it has no jars."""
-    try:
-        found = metadata.distribution("pyspark").locate_file("pyspark/jars")
-    except metadata.PackageNotFoundError:
-        return False
-    return Path(str(found)).is_dir()
+    return any(Path(entry, "pyspark", "jars").is_dir() for entry in sys.path)
 
 
 def local_environ(environ: Mapping[str, str]) -> dict[str, str]:

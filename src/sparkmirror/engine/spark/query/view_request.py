@@ -26,7 +26,13 @@ class ViewRequest:
 
     def to_line(self) -> bytes:
         """The request as one line."""
-        return _line(asdict(self))
+        return _line(
+            {
+                "settings": dict(self.settings),
+                "transforms": dict(self.transforms),
+                "chain": self.chain,
+            }
+        )
 
     @classmethod
     def from_line(cls, line: bytes) -> Self:
