@@ -211,10 +211,9 @@ def test_a_query_is_evaluated_beside_the_slot_and_ends_with_it(
     flow: CopyFlow, writer: BatchWriter, standalone_cluster: StandaloneCluster, tmp_path: Path
 ) -> None:
     topics = {QUERIED_TOPIC: 1}
-    flow.create_topics({QUERIED_TOPIC: (1, {}, {})})
-    write(writer, 0, 500, QUERIED_TOPIC)
     named = replace(flow, name=f"{flow.name}-query")
-    named.create_topics({})
+    named.create_topics({QUERIED_TOPIC: (1, {}, {})})
+    write(writer, 0, 500, QUERIED_TOPIC)
     job = named.job(topics, settings={**SETTINGS, "transforms": QUERY}, task_timeout_s=50.0)
     log = tmp_path / "log"
     with running_application(standalone_cluster, named, topics, job, log) as running:

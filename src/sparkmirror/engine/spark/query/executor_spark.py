@@ -176,9 +176,12 @@ class ExecutorSpark:
         """What to say of a question without an answer. Kills Spark if it is asked for too long."""
         waited_s = time.monotonic() - question.asked_at
         if waited_s < self._timeout_s:
-            return DriverLost(_sentence(f"has not started within {waited_s:.0f} s; it starts on"))
+            what = f"has not answered for {waited_s:.0f} s; the next attempt waits for it again"
+            return DriverLost(_sentence(what))
         process.kill()
-        return DriverLost(_sentence(f"gave no answer within {waited_s:.0f} s; it is started again"))
+        what = f"gave no answer within {waited_s:.0f} s; it is started again"
+        log.warning("%s", _sentence(what))
+        return DriverLost(_sentence(what))
 
 
 def start_spark_process() -> SparkProcess:
