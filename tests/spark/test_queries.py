@@ -13,17 +13,8 @@ from typing import Any
 import pytest
 
 from sparkmirror.cli.transform.trial import try_transformations
-from sparkmirror.copy.settings import CopySettings
 from sparkmirror.copy.task.transform.record_evaluator import FailedRow, RecordRow, RoutedRecord
-from sparkmirror.engine.spark.query.executor_spark import (
-    ExecutorSpark,
-    SparkProcess,
-    start_spark_process,
-)
-from sparkmirror.engine.spark.query.query_analysis import slot_evaluator
-from sparkmirror.engine.spark.query.view_request import ViewRequest
 from sparkmirror.engine.supervisor.query_request import QueryRequest
-from sparkmirror.errors import DriverLost
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.records import Record
@@ -43,6 +34,7 @@ from tests.support.cli.transforms_page import (
 from tests.support.kafka.batch_writer import BatchWriter, numbered_records
 from tests.support.kafka.bulk_reader import read_partitions
 from tests.support.processes import session_processes
+from tests.support.spark import query_slot
 from tests.support.spark.mirrored_clusters import MirroredClusters
 from tests.support.spark.observed_driver import PYTHON_WORKER
 from tests.support.spark.spark_answers import SparkAnswers, running_spark_answers
@@ -294,55 +286,25 @@ def test_a_pandas_udf_gets_the_rows_of_a_batch(spark: SparkAnswers) -> None:
 # -- the Spark of a slot on a cluster ------------------------------------------------------------
 
 
-class SlotSpark:
-    """What a slot of a cluster does with queries, in the process of the test."""
-
-    def __init__(self) -> None:
-        self.processes: list[SparkProcess] = []
-        self._spark = ExecutorSpark(self._start, wait_s=SPARK_TIMEOUT_S)
-
-    def _start(self) -> SparkProcess:
-        self.processes.append(start_spark_process())
-        return self.processes[-1]
-
-    def evaluated(self, transforms: dict[str, str], *records: Record) -> list[Any]:
-        settings = CopySettings(transforms=transforms)
-        request = ViewRequest(
-            settings={"spark.sql.ansi.enabled": "false"},
-            transforms=transforms,
-            chain=settings.chain,
-        )
-        evaluator = slot_evaluator(self._spark.await_view(request), settings)
-        rows = [RecordRow(record, 0) for record in records]
-        return list(evaluator.evaluate("A.t", 0, rows, stops_at_failure=True))
-
-
-@pytest.fixture
-def slot_spark(
-    modules: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Iterator[SlotSpark]:
-    for name, value in {**modules, "SPARK_HOME": "/nowhere", "TMPDIR": str(tmp_path)}.items():
-        monkeypatch.setenv(name, value)
-    spark = SlotSpark()
-    yield spark
-    for process in spark.processes:
-        process.kill()
-    wait_until(lambda: not any(one.is_running for one in spark.processes), "the end of Spark")
-
-
-def test_a_slot_of_a_cluster_evaluates_queries_in_a_spark_of_its_own(slot_spark: SlotSpark) -> None:
+def test_a_slot_of_a_cluster_evaluates_queries_in_a_spark_of_its_own(
+    modules: dict[str, str], tmp_path: Path
+) -> None:
+    path = os.pathsep.join([modules["PYTHONPATH"], str(Path(__file__).parents[2])])
+    environ = {**modules, "PYTHONPATH": path, "SPARK_HOME": "/nowhere"}
     record = Record(1, 5, b"k", b"seven")
-    query = "SELECT * EXCEPT (value), CAST(value AS STRING) || 'th' AS value FROM records"
-    assert slot_spark.evaluated({SQL: query}, record) == [record._replace(value=b"seventh")]
-    number = "SELECT * EXCEPT (key), CAST(CAST('x' AS INT) AS STRING) AS key FROM records"
-    (nothing,) = slot_spark.evaluated({SQL: number}, record)
-    assert nothing.key is None, "with the settings of the driver: not ANSI"
-    assert slot_spark.evaluated(
-        {FUNCTION: "more_rules:with_udf"}, record, Record(2, 5, None, b"no")
-    ) == [record._replace(value=b"NEVES"), None]
-    with pytest.raises(DriverLost, match="sparkmirror.transform more_rules:absent cannot be loade"):
-        slot_spark.evaluated({FUNCTION: "more_rules:absent"}, record)
-    assert len(slot_spark.processes) == 1
+    query = (
+        "SELECT * EXCEPT (key, value), CAST(value AS STRING) || 'th' AS value,"
+        " CAST(CAST('x' AS INT) AS STRING) AS key FROM records"
+    )
+    with running_spark_answers(tmp_path, environ, query_slot.__name__) as slot:
+        assert evaluated(slot, query, record) == [record._replace(key=None, value=b"seventh")], (
+            "with the settings of the driver: the cast of x gives null"
+        )
+        rows = ((0, RecordRow(record, 0)), (0, RecordRow(Record(2, 5, None, b"no"), 0)))
+        request = QueryRequest(transforms={FUNCTION: "more_rules:with_udf"}, topic="A.t", rows=rows)
+        assert slot(request).outcomes == (record._replace(value=b"NEVES"), None)
+        answer = slot(QueryRequest(transforms={FUNCTION: "more_rules:absent"}))
+        assert "failed: sparkmirror.transform more_rules:absent cannot be loaded" in answer.error
 
 
 # -- a flow that is killed -----------------------------------------------------------------------
