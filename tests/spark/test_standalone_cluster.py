@@ -224,6 +224,7 @@ def test_a_query_is_evaluated_beside_the_slot_and_ends_with_it(
         assert process.parent in {task.pid for task in standalone_cluster.tasks()}
         assert jvm.parent == process.pid
         [slot] = [task for task in standalone_cluster.tasks() if task.pid == process.parent]
+        write(writer, 500, 500, QUERIED_TOPIC)
         slot.kill()
         gone = {one.pid for one in before}
         wait_until(
@@ -231,7 +232,6 @@ def test_a_query_is_evaluated_beside_the_slot_and_ends_with_it(
             "the process for queries and its JVM to end with the slot",
             timeout_s=20,
         )
-        write(writer, 500, 500, QUERIED_TOPIC)
         follower.wait_until_copied()
         supervisor.drain()
         follower.wait_for_end()

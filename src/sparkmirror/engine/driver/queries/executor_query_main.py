@@ -30,6 +30,8 @@ from sparkmirror.errors import MirrorError
 from sparkmirror.transforms.spark_query import spark_query
 
 MASTER = "local[1]"
+END_SIGNALS = (signal.SIGHUP, signal.SIGTERM)
+"""Spark's Python daemon sends the first one to the whole group of its processes when it ends."""
 
 
 @dataclass(slots=True)
@@ -95,8 +97,10 @@ def main() -> NoReturn:
     """Answer the requests on standard input. Exits the process."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    directory = Path(tempfile.mkdtemp(prefix="sparkmirror-"))
-    ExecutorQueries(directory).serve(sys.stdin.buffer, answers)
+    queries = ExecutorQueries(Path(tempfile.mkdtemp(prefix="sparkmirror-")))
+    for number in END_SIGNALS:
+        signal.signal(number, lambda *_: queries.end(0))
+    queries.serve(sys.stdin.buffer, answers)
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ from sparkmirror.errors import DriverLost
 log = logging.getLogger(__name__)
 
 MODULE: Final = "sparkmirror.engine.driver.queries.executor_query_main"
-WAIT_S: Final = 7.0
+WAIT_S: Final = 8.0
 """How long a task waits for an answer. The driver gives up a task that is silent for 10 seconds."""
 TIMEOUT_S: Final = 120.0
 """A Spark that has not answered for so long is killed, and the next task starts another one."""
