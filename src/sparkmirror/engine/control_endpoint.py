@@ -28,7 +28,7 @@ class ControlEndpoint:
     gateway_port: int = 0
     """The port of py4j's gateway to Spark's JVM, for slots on this computer; 0 for others."""
     gateway_secret: str = field(default="", repr=False)
-    query_settings: Mapping[str, str] = field(default_factory=dict)
+    query_settings: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Spark's settings for queries, for slots that start a Spark of their own."""
 
     @property

@@ -17,7 +17,7 @@ from sparkmirror.engine.gateway_process import GatewayAddress
 class ViewRequest:
     """The query of a connector, of which Spark is to make a view."""
 
-    settings: Mapping[str, str]
+    settings: Mapping[str, str] = field(repr=False)
     """Spark's settings. Those of the first request start Spark."""
     transforms: Mapping[str, str] = field(repr=False)
     """The connector's transformations, which have the query (`transforms.spark_query`)."""
