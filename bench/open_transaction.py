@@ -1,7 +1,8 @@
 """Hides records from consumers of committed records until all of them are written.
 
 While a transaction is open in a partition, such a consumer reads nothing behind its first record,
-whoever wrote it. So a topic can be filled while a system runs that copies it.
+also nothing that other producers have written. So a topic can be filled while a system runs that
+copies it.
 """
 
 from __future__ import annotations

@@ -34,6 +34,7 @@ from tests.support.cli.transforms_page import (
 from tests.support.kafka.batch_writer import BatchWriter, numbered_records
 from tests.support.kafka.bulk_reader import read_partitions
 from tests.support.processes import session_processes
+from tests.support.spark import query_slot
 from tests.support.spark.mirrored_clusters import MirroredClusters
 from tests.support.spark.observed_driver import PYTHON_WORKER
 from tests.support.spark.spark_answers import SparkAnswers, running_spark_answers
@@ -280,6 +281,30 @@ def test_a_pandas_udf_gets_the_rows_of_a_batch(spark: SparkAnswers) -> None:
     assert (first, dropped) == (records[0]._replace(value=b"ABC"), None)
     assert isinstance(failed, FailedRow)
     assert "UnicodeDecodeError" in failed.message
+
+
+# -- the Spark of a slot on a cluster ------------------------------------------------------------
+
+
+def test_a_slot_of_a_cluster_evaluates_queries_in_a_spark_of_its_own(
+    modules: dict[str, str], tmp_path: Path
+) -> None:
+    path = os.pathsep.join([modules["PYTHONPATH"], str(Path(__file__).parents[2])])
+    environ = {**modules, "PYTHONPATH": path, "SPARK_HOME": "/nowhere"}
+    record = Record(1, 5, b"k", b"seven")
+    query = (
+        "SELECT * EXCEPT (key, value), CAST(value AS STRING) || 'th' AS value,"
+        " CAST(CAST('x' AS INT) AS STRING) AS key FROM records"
+    )
+    with running_spark_answers(tmp_path, environ, query_slot.__name__) as slot:
+        assert evaluated(slot, query, record) == [record._replace(key=None, value=b"seventh")], (
+            "with the settings of the driver: the cast of x gives null"
+        )
+        rows = ((0, RecordRow(record, 0)), (0, RecordRow(Record(2, 5, None, b"no"), 0)))
+        request = QueryRequest(transforms={FUNCTION: "more_rules:with_udf"}, topic="A.t", rows=rows)
+        assert slot(request).outcomes == (record._replace(value=b"NEVES"), None)
+        answer = slot(QueryRequest(transforms={FUNCTION: "more_rules:absent"}))
+        assert "failed: sparkmirror.transform more_rules:absent cannot be loaded" in answer.error
 
 
 # -- a flow that is killed -----------------------------------------------------------------------

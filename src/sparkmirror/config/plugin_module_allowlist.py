@@ -85,6 +85,11 @@ def with_plugin_modules(
     return {**environment, **({_VARIABLE: ",".join(sorted(listed))} if listed else {})}
 
 
+def plugin_modules_variable(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variable with the list of a process, for its executors on other hosts."""
+    return {_VARIABLE: environment[_VARIABLE]} if environment.get(_VARIABLE) else {}
+
+
 def _is_plugin_key(key: str) -> bool:
     return any(key == name or key.endswith(f".{name}") for name in _KEYS)
 

@@ -83,6 +83,7 @@ class CopySettings:
             "source": dict(self.source),
             "target": dict(self.target),
             "transforms": dict(self.transforms),
+            "internal_topics": list(self.internal_topics),
         }
 
     @classmethod

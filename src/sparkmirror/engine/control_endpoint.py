@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -27,6 +28,8 @@ class ControlEndpoint:
     gateway_port: int = 0
     """The port of py4j's gateway to Spark's JVM, for slots on this computer; 0 for others."""
     gateway_secret: str = field(default="", repr=False)
+    query_settings: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Spark's settings for queries, for slots that start a Spark of their own."""
 
     @property
     def address(self) -> tuple[str, int]:
@@ -42,6 +45,7 @@ class ControlEndpoint:
             "secret": self.secret.hex(),
             "gateway_port": self.gateway_port,
             "gateway_secret": self.gateway_secret,
+            "query_settings": dict(self.query_settings),
         }
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -58,4 +62,5 @@ class ControlEndpoint:
             secret=bytes.fromhex(value["secret"]),
             gateway_port=value["gateway_port"],
             gateway_secret=value["gateway_secret"],
+            query_settings=value["query_settings"],
         )

@@ -84,7 +84,7 @@ class ConnectWorker:
             rest.worker_id,
             properties,
             PluginModuleAllowlist.from_environment(environment),
-            QueryCheck(environment, spark.master, other_faults=transformation_faults).faults,
+            QueryCheck(environment, other_faults=transformation_faults).faults,
         )
         self._client_id = PersistentClientId(
             state_directory(environment) / "workers", settings.group_id

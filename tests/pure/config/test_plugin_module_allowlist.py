@@ -12,6 +12,7 @@ from sparkmirror.config.definition.java_classes import CHECKPOINT_CONNECTOR, SOU
 from sparkmirror.config.plugin_module_allowlist import (
     PLUGIN_CLASS_KEYS,
     PluginModuleAllowlist,
+    plugin_modules_variable,
     with_plugin_modules,
 )
 from sparkmirror.errors import ConfigFault
@@ -97,3 +98,11 @@ def test_a_function_of_a_module_that_is_not_allowed_is_refused_before_spark_is_a
 def test_a_function_that_the_file_names_needs_no_entry() -> None:
     file = {"A->B.sparkmirror.transform": "rules:mask"}
     assert PluginModuleAllowlist.from_properties(file).allows_module("rules")
+
+
+def test_executors_get_the_list_of_the_worker() -> None:
+    environment = with_plugin_modules({"sparkmirror.plugin.modules": "rules, acme"}, {"A": "b"})
+    handed_on = plugin_modules_variable(environment)
+    assert PluginModuleAllowlist.from_environment(handed_on).names == {"rules", "acme"}
+    assert set(handed_on) == {"SPARKMIRROR_PLUGIN_MODULES"}
+    assert plugin_modules_variable({"A": "b"}) == {}

@@ -78,6 +78,7 @@ THREADS_OF_ALL_CONNECTORS = {
     "engine/driver/control/control_server.py": "serves the tasks of all connectors",
     "engine/driver/driver.py": "closes Spark",
     "engine/driver/driver_main.py": "reads commands for all connectors",
+    "engine/driver/queries/executor_query_main.py": "no driver: waits for the end of a slot",
     "engine/driver/topic_readers/shared_topic_reader.py": "reads the offsets of all connectors",
     "engine/driver/spark_application.py": "runs Spark",
 }

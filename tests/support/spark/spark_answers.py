@@ -1,4 +1,4 @@
-"""One Spark for many questions about queries (`engine.driver.queries.query_main`)."""
+"""One Spark for many questions about queries (`engine.driver.queries.query_main`, `query_slot`)."""
 
 from __future__ import annotations
 
@@ -34,12 +34,14 @@ class SparkAnswers:
 
 
 @contextmanager
-def running_spark_answers(directory: Path, environ: Mapping[str, str]) -> Iterator[SparkAnswers]:
-    """Start the process for the block."""
+def running_spark_answers(
+    directory: Path, environ: Mapping[str, str], module: str = MODULE
+) -> Iterator[SparkAnswers]:
+    """Start the process of a module for the block."""
     log = directory / "spark.log"
     with log.open("wb") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", MODULE],
+            [sys.executable, "-P", "-m", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,

@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from sparkmirror.engine.driver.spark_conf import DRIVER_JAVA_OPTIONS
+from sparkmirror.engine.driver.spark_conf import DRIVER_JAVA_OPTIONS, DRIVER_MEMORY
 
 GATEWAY_CLASS = "org.apache.spark.api.python.PythonGatewayServer"
 """The class that `spark-submit` runs for pyspark."""
@@ -35,10 +35,9 @@ MODULE_OPTIONS = (
 )
 """Those of Spark's launcher, without the vector instructions that only machine learning uses."""
 
-MEMORY = "spark.driver.memory"
 SETTINGS_WITHOUT_SUBMIT = (
     *("spark.sparkmirror.", "spark.sql.", "spark.hadoop.", "spark.ui.", "spark.eventLog."),
-    *("spark.master", "spark.app.name", MEMORY, DRIVER_JAVA_OPTIONS),
+    *("spark.master", "spark.app.name", DRIVER_MEMORY, DRIVER_JAVA_OPTIONS),
 )
 """Settings, or their beginnings, that `spark-submit` only passes on."""
 SUBMIT_VARIABLES = ("SPARK_", "PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_", "HADOOP_", "YARN_")
@@ -72,7 +71,7 @@ def gateway_command(java: Path, home: Path, settings: Mapping[str, str]) -> list
         str(java),
         "-cp",
         class_path(home),
-        f"-Xmx{settings[MEMORY]}",
+        f"-Xmx{settings[DRIVER_MEMORY]}",
         *shlex.split(settings.get(DRIVER_JAVA_OPTIONS, "")),
         *MODULE_OPTIONS,
         *(f"-D{key}={value}" for key, value in settings.items() if key != DRIVER_JAVA_OPTIONS),

@@ -7,12 +7,10 @@ the thread, and `failure` returns it.
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 from sparkmirror.backoff import Backoff
@@ -23,7 +21,6 @@ from sparkmirror.copy.task.transform.record_evaluator import RecordEvaluator
 from sparkmirror.engine.control_endpoint import ControlEndpoint
 from sparkmirror.engine.driver.conductor_api import ConductorApi
 from sparkmirror.engine.driver.control.control_server import ControlServer
-from sparkmirror.engine.driver.jvm_command import gateway_command
 from sparkmirror.engine.driver.python_planner_cleanup import end_planning_processes
 from sparkmirror.engine.driver.spark_conf import (
     LOOPBACK,
@@ -32,6 +29,7 @@ from sparkmirror.engine.driver.spark_conf import (
     effective_master,
     is_local_master,
     no_slot_text,
+    query_settings,
     reuses_python_workers,
     slots_for_tasks,
 )
@@ -40,14 +38,11 @@ from sparkmirror.engine.driver.spark_master_check import (
     slow_start_problem,
     start_failure,
 )
-from sparkmirror.engine.driver.spark_process import PreparedProcess, prepare_process
-from sparkmirror.engine.gateway_process import GatewayProcess
-from sparkmirror.engine.spark.java_check import java_executable
+from sparkmirror.engine.driver.spark_process import PreparedProcess, jvm_starter, prepare_process
 from sparkmirror.engine.spark.receipt_rows import ReceiptRow
 from sparkmirror.engine.spark.streaming_query import MirrorStreamingQuery, visible_settings
 from sparkmirror.engine.supervisor.driver_spec import DriverSpec
-from sparkmirror.engine.supervisor.query_check import cluster_refusal
-from sparkmirror.errors import ConfigError, DriverLost
+from sparkmirror.errors import DriverLost
 from sparkmirror.transforms.spark_query import spark_query
 
 log = logging.getLogger(__name__)
@@ -168,8 +163,6 @@ class SparkApplication:
         """
         query = spark_query(settings.transforms)
         assert query is not None, "there is a query to evaluate"
-        if not is_local_master(effective_master(self._spec)):
-            raise ConfigError.of(query.key, cluster_refusal(query.key))
         while not self._spark_started.wait(START_CHECK_S):
             if self._closing or self._failure:
                 raise DriverLost("Spark has not started") from self._failure
@@ -300,11 +293,14 @@ class SparkApplication:
         return query
 
     def _endpoint(self, query: MirrorStreamingQuery) -> ControlEndpoint:
-        """What slots get: on this computer they may call Spark's JVM, too."""
+        """What slots get: on this computer they may call Spark's JVM, too.
+
+        Those of a cluster evaluate queries with a Spark of their own, which gets the same settings.
+        """
         assert self._control_server is not None
         endpoint = self._control_server.endpoint
         if not is_local_master(effective_master(self._spec)):
-            return endpoint
+            return replace(endpoint, query_settings=visible_settings(query_settings(self._spec)))
         port, secret = query.gateway
         return replace(endpoint, gateway_port=port, gateway_secret=secret)
 
@@ -337,20 +333,11 @@ class SparkApplication:
         self._launched_at = time.monotonic()
         master = effective_master(self._spec)
         try:
-            return MirrorStreamingQuery(process.settings, self._jvm_starter(process))
+            return MirrorStreamingQuery(process.settings, jvm_starter(process, self._directory))
         except DriverLost as error:
             if is_local_master(master):
                 raise
             raise DriverLost(start_failure(master, str(error), self._spec.log)) from error
-
-    def _jvm_starter(self, process: PreparedProcess) -> Callable[[], GatewayProcess] | None:
-        """Return what starts the JVM without `spark-submit`; None if something needs that."""
-        if process.gateway_home is None:
-            return None
-        command = gateway_command(
-            java_executable(os.environ), process.gateway_home, visible_settings(process.settings)
-        )
-        return partial(GatewayProcess, command, self._directory)
 
     def _check_master(self) -> None:
         """Find out whether the master answers, if there is no slot: it may explain that."""

@@ -28,6 +28,8 @@ CONTROL_PORT_KEY = "spark.sparkmirror.control.port"
 CONTROL_PROTOCOL_KEY = "spark.sparkmirror.control.protocol"
 """A value of `ControlProtocol`; the best one that the driver's Python has if it is not set."""
 DRIVER_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+DRIVER_MEMORY = "spark.driver.memory"
+WAREHOUSE = "spark.sql.warehouse.dir"
 FAST_START_JVM_OPTIONS = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData -Xshare:auto"
     " -XX:+UnlockDiagnosticVMOptions -XX:ArchiveRelocationMode=0"
@@ -70,7 +72,7 @@ DEFAULT_CONF = {
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.driver.memory": "512m",
+    DRIVER_MEMORY: "512m",
 }
 
 
@@ -172,7 +174,7 @@ def build_spark_conf(spec: DriverSpec, environment: DriverEnvironment) -> dict[s
     return {
         **DEFAULT_CONF,
         "spark.app.name": spec.name,
-        "spark.sql.warehouse.dir": (environment.directory / "warehouse").as_uri(),
+        WAREHOUSE: (environment.directory / "warehouse").as_uri(),
         **(local if is_local_master(master) else {}),
         **{
             f"spark.executorEnv.{name}": value
@@ -183,6 +185,19 @@ def build_spark_conf(spec: DriverSpec, environment: DriverEnvironment) -> dict[s
         DRIVER_JAVA_OPTIONS: " ".join(
             _java_options(environment, spec.conf.get(DRIVER_JAVA_OPTIONS, ""))
         ),
+    }
+
+
+def query_settings(spec: DriverSpec) -> dict[str, str]:
+    """The operator's settings on which the evaluation of queries depends.
+
+    A Spark that evaluates the queries of a slot of a cluster gets them, so that a record becomes
+    there what it becomes in the driver.
+    """
+    return {
+        key: value
+        for key, value in spec.conf.items()
+        if (key.startswith("spark.sql.") and key != WAREHOUSE) or key == DRIVER_MEMORY
     }
 
 

@@ -20,13 +20,17 @@ from sparkmirror import logging_context
 from sparkmirror.copy.settings import CopySettings
 from sparkmirror.copy.task.transform.record_evaluator import RecordEvaluator
 from sparkmirror.engine.control_endpoint import ControlEndpoint
+from sparkmirror.engine.gateway_process import GatewayAddress
 from sparkmirror.engine.spark.data_source import SlotInputPartition
 from sparkmirror.engine.spark.kept_slots import KeptSlots
+from sparkmirror.engine.spark.query.executor_spark import ExecutorSpark, start_spark_process
+from sparkmirror.engine.spark.query.view_request import ViewRequest
 from sparkmirror.engine.spark.receipt_rows import ReceiptRow
 from sparkmirror.engine.spark.slot import copy_task_runner, slot_hello
 
 GC_FREEZE_CALLS = 5
 _kept_slots = KeptSlots()
+_executor_spark = ExecutorSpark(start_spark_process)
 _call_counter = itertools.count()
 
 
@@ -45,11 +49,23 @@ def run_spark_task(partition: SlotInputPartition) -> Iterator[ReceiptRow]:
 
 
 def _new_evaluator(endpoint: ControlEndpoint, settings: CopySettings) -> RecordEvaluator:
-    """Make the evaluator of a task whose connector has a query. Raises DriverLost."""
+    """Make the evaluator of a task whose connector has a query. Raises DriverLost.
+
+    On the driver's computer its JVM has the query; elsewhere a JVM of this process.
+    """
+    request = ViewRequest(
+        settings=endpoint.query_settings, transforms=settings.transforms, chain=settings.chain
+    )
+    if not endpoint.gateway_port:
+        _executor_spark.prepare(request)
     # Imported here because few connectors have a query, and the import is slow.
     from sparkmirror.engine.spark.query.query_analysis import slot_evaluator
 
-    return slot_evaluator(endpoint, settings)
+    if endpoint.gateway_port:
+        address = GatewayAddress(endpoint.gateway_port, endpoint.gateway_secret)
+    else:
+        address = _executor_spark.await_view(request)
+    return slot_evaluator(address, settings)
 
 
 def _prepare_python_worker(log_levels: Mapping[str, int]) -> None:

@@ -97,6 +97,10 @@ class MirrorStreamingQuery:
         """The process id of the JVM."""
         return self._jvm.pid
 
+    def await_jvm_end(self) -> None:
+        """Wait until the JVM has ended."""
+        self._jvm.wait()
+
     @property
     def gateway(self) -> tuple[int, str]:
         """The port and the secret of py4j's gateway to the JVM."""
@@ -109,12 +113,22 @@ class MirrorStreamingQuery:
         Raises ConfigError if Spark or a mirror cannot run it.
         """
         # Imported here because few connectors have a query, and the import is slow.
+        from sparkmirror.engine.spark.query.query_analysis import evaluator_of
+
+        view = self.register_query(query, chain)
+        return evaluator_of(self._gateway, view, query.key)
+
+    def register_query(self, query: SparkQuery, chain: str) -> str:
+        """Check the query of a job and create its view; returns the name of the view.
+
+        Raises ConfigError if Spark or a mirror cannot run it.
+        """
         from sparkmirror.engine.spark.query import query_analysis
 
         view = query_analysis.view_name(chain)
         modules = PluginModuleAllowlist.from_environment(os.environ)
         query_analysis.register_query(self._session, query, view, modules)
-        return query_analysis.evaluator_of(self._gateway, view, query.key)
+        return view
 
     def slots(self) -> int:
         """How many tasks Spark can run at once now."""

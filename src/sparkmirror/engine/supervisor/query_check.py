@@ -24,17 +24,6 @@ from sparkmirror.transforms.spark_query import SparkQuery, spark_query, spark_qu
 
 log = logging.getLogger(__name__)
 
-MASTER = "spark.master"
-_LOCAL = "local"
-
-
-def cluster_refusal(key: str) -> str:
-    """A sentence for the operator: a query is evaluated on this computer only."""
-    return (
-        f"{key} is not supported on a Spark cluster yet, because records are evaluated in the JVM"
-        " of the driver; leave spark.master out for this connector"
-    )
-
 
 class QueryCheck:
     """Finds transformations and queries that cannot be run. Any thread may call it; it blocks."""
@@ -42,17 +31,15 @@ class QueryCheck:
     def __init__(
         self,
         environment: Mapping[str, str],
-        master: str = "",
         ask: Callable[[QueryRequest], QueryAnswer] | None = None,
         other_faults: Callable[[Props], Sequence[ConfigFault]] = dead_letter_and_query_faults,
     ) -> None:
-        """`master` is that of the worker; `ask` answers a request and may raise DriverLost.
+        """`ask` answers a request and may raise DriverLost.
 
         `other_faults` finds what is wrong without Spark.
         """
         self._other_faults = other_faults
         self._ask = ask or partial(ask_spark, environment=environment)
-        self._master = master
         self._lock = threading.Lock()
         self._answers: dict[SparkQuery, QueryAnswer] = {}
 
@@ -62,9 +49,6 @@ class QueryCheck:
         query = spark_query(props)
         if faults or query is None:
             return faults
-        master = trim(props.get(MASTER) or "") or self._master
-        if master and not master.startswith(_LOCAL):
-            return [ConfigFault(query.key, cluster_refusal(query.key))]
         answer = self._answer(query, props)
         if answer.error:
             return [ConfigFault(query.key, answer.error)]

@@ -25,6 +25,7 @@ from sparkmirror.engine.driver.spark_conf import (
     effective_master,
     is_local_master,
     no_slot_text,
+    query_settings,
     reuses_python_workers,
     slots_for_tasks,
     spark_environment,
@@ -74,6 +75,12 @@ def test_settings_of_the_operator_win() -> None:
     conf = {"spark.driver.memory": "4g", "spark.ui.enabled": "true", "spark.speculation": "true"}
     built = build_spark_conf(replace(SPEC, conf=conf), ENVIRONMENT)
     assert {key: built[key] for key in conf} == conf
+
+
+def test_a_slot_of_a_cluster_evaluates_queries_with_the_settings_of_the_driver() -> None:
+    conf = {"spark.sql.ansi.enabled": "false", "spark.driver.memory": "1g"}
+    others = {"spark.executor.cores": "2", "spark.sql.warehouse.dir": "hdfs:///w"}
+    assert query_settings(replace(SPEC, conf={**conf, **others})) == conf
 
 
 def test_executors_get_the_variables_of_the_driver_unless_the_operator_sets_them() -> None:

@@ -63,17 +63,11 @@ def test_a_spark_that_does_not_start_refuses_nothing() -> None:
     assert check.faults(QUERY), "asked again"
 
 
-@pytest.mark.parametrize(
-    ("worker", "connector"), [("spark://m:7077", {}), ("", {"spark.master": "yarn"})]
-)
-def test_a_query_on_a_cluster_is_refused(worker: str, connector: dict[str, str]) -> None:
-    (fault,) = QueryCheck({}, worker, ScriptedSpark()).faults({**QUERY, **connector})
-    assert fault.key == SQL
-    assert "is not supported on a Spark cluster yet" in fault.message
-
-
-def test_a_query_on_a_local_master_is_checked() -> None:
-    assert not QueryCheck({}, "local[4]", ScriptedSpark(QueryAnswer())).faults(QUERY)
+def test_a_query_on_a_cluster_is_checked_as_any_other() -> None:
+    config = {**QUERY, "spark.master": "yarn"}
+    assert not QueryCheck({}, ask=ScriptedSpark(QueryAnswer())).faults(config)
+    (fault,) = QueryCheck({}, ask=ScriptedSpark(QueryAnswer(error="bad"))).faults(config)
+    assert fault == ConfigFault(SQL, "bad")
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ def open_gateway(port: int, secret: str) -> Any:
     """Return the gateway of this process to a JVM. Each thread has a connection of its own."""
     with _lock:
         if (port, secret) not in _gateways:
-            _gateways.clear()  # a driver has one JVM
+            _gateways.clear()  # there is one JVM: the driver's, or that of this process
             java = py4j.JavaParameters(port=port, auth_token=secret, auto_convert=True)
             python = py4j.PythonParameters(port=0, eager_load=False)
             _gateways[port, secret] = py4j.ClientServer(

@@ -1,6 +1,7 @@
 """From a connector's query to a checked plan in Spark's session, in the driver.
 
-The plan is a temporary view, by which the slots find it. Commands are never run: SQL is parsed, and
+On a cluster also in the Spark of a slot (`executor_spark`). The plan is a temporary view, by which
+the slots find it. Commands are never run: SQL is parsed, and
 refused by its operators, before Spark resolves anything.
 """
 
@@ -16,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sparkmirror.config.plugin_module_allowlist import PluginModuleAllowlist
 from sparkmirror.copy.settings import CopySettings
-from sparkmirror.engine.control_endpoint import ControlEndpoint
+from sparkmirror.engine.gateway_process import GatewayAddress
 from sparkmirror.engine.spark.query import plan_checks, plan_tree
 from sparkmirror.engine.spark.query.compiled_query import CompiledQuery, compile_query
 from sparkmirror.engine.spark.query.jvm_gateway import open_gateway
@@ -54,11 +55,11 @@ def register_query(
         raise DriverLost(f"Spark does not answer: {error}") from error
 
 
-def slot_evaluator(endpoint: ControlEndpoint, settings: CopySettings) -> QueryEvaluator:
-    """The evaluator of a task in a slot on the driver's computer. Raises DriverLost."""
+def slot_evaluator(address: GatewayAddress, settings: CopySettings) -> QueryEvaluator:
+    """The evaluator of a task in a slot, over a gateway on its computer. Raises DriverLost."""
     query = spark_query(settings.transforms)
     assert query is not None, "there is a query to evaluate"
-    gateway = open_gateway(endpoint.gateway_port, endpoint.gateway_secret)
+    gateway = open_gateway(*address)
     return evaluator_of(gateway, view_name(settings.chain), query.key)
 
 

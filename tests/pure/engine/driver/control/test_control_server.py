@@ -554,7 +554,13 @@ def test_the_endpoint_tells_planner_and_tasks_which_protocol_the_server_speaks(
     tmp_path: Path, protocol: ControlProtocol
 ) -> None:
     endpoint = ControlEndpoint(
-        host="h", port=1, protocol=protocol, secret=b"s", gateway_port=2, gateway_secret="g"
+        host="h",
+        port=1,
+        protocol=protocol,
+        secret=b"s",
+        gateway_port=2,
+        gateway_secret="g",
+        query_settings={"spark.sql.ansi.enabled": "false"},
     )
     endpoint.write(tmp_path / "endpoint")
     assert ControlEndpoint.read(tmp_path / "endpoint") == endpoint
