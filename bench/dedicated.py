@@ -33,12 +33,12 @@ from bench.throughput import (
     warm_up,
 )
 from bench.workloads import Workload
+from sparkmirror.wire.batch.compression import CompressionType
 
 NAME = "dedicated"
 SYSTEMS = (System.MM2_TUNED, System.SPARKMIRROR)
 WARM_SHARE = 0.5
 """The share of a workload's records that a system copies before its rate counts."""
-_CODEC = "none"
 
 
 def name_of(workload: Workload) -> str:
@@ -46,7 +46,7 @@ def name_of(workload: Workload) -> str:
     return f"{NAME}-{workload.name}"
 
 
-UNCOMPRESSED = tuple(workload for workload in WORKLOADS if workload.codec.name.lower() == _CODEC)
+UNCOMPRESSED = tuple(one for one in WORKLOADS if one.codec is CompressionType.NONE)
 WORKLOAD_NAMES = tuple(map(name_of, UNCOMPRESSED))
 
 
@@ -84,7 +84,7 @@ def _measure(
 ) -> BenchRun:
     topic = f"{workload.name}-{template.who}-{template.round}"
     warm = replace(workload, records=int(workload.records * WARM_SHARE))
-    flow = clusters.flow([topic], PARTITIONS, _CODEC, tasks=TUNED_TASKS, all_connectors=True)
+    flow = clusters.flow([topic], PARTITIONS, tasks=TUNED_TASKS, all_connectors=True)
     copied = clusters.fill_source_topic(topic, warm, PARTITIONS)
     try:
         with clusters.running_system(template.who, flow) as process:
