@@ -11,6 +11,7 @@ opened: the ages of its records lie between two values, and their average is the
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -38,7 +39,7 @@ class RecordAges(NamedTuple):
     """MirrorMaker 2's replication latency."""
 
     @classmethod
-    def from_json(cls, value: list[list[int]]) -> RecordAges:
+    def from_json(cls, value: Sequence[Sequence[int]]) -> RecordAges:
         """Read what `json.dumps` makes of it."""
         fetched, acknowledged = (AgeSummary(*map(int, summary)) for summary in value)
         return cls(fetched, acknowledged)

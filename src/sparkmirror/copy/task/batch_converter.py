@@ -18,7 +18,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from sparkmirror.copy.record_ages import AgeCounter
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
@@ -27,7 +26,7 @@ from sparkmirror.errors import BatchError
 from sparkmirror.wire.batch import message_format_v1
 from sparkmirror.wire.batch.aborted_transactions import AbortedTransaction, AbortedTransactionFilter
 from sparkmirror.wire.batch.checksum import verify_crc
-from sparkmirror.wire.batch.forward_or_reopen import Lane, LaneReason, choose_lane
+from sparkmirror.wire.batch.forward_or_reopen import choose_lane
 from sparkmirror.wire.batch.header import (
     MAGIC,
     NO_EPOCH,
@@ -36,6 +35,7 @@ from sparkmirror.wire.batch.header import (
     iter_batches,
     read_header,
 )
+from sparkmirror.wire.batch.lane_reason import Lane, LaneReason
 from sparkmirror.wire.batch.merge import (
     SmallBatch,
     fits_in_merged,
@@ -63,8 +63,6 @@ class UncopyableRecord:
 class BatchConverter:
     """Converts what is fetched of one queue. `lanes` counts batches by the reason of a lane."""
 
-    is_timed: ClassVar[bool] = False
-    """Whether a conversion may take so long that it observes its deadline."""
     limits: TargetLimits
     read_committed: bool = True
     lanes: Counter[LaneReason] = field(default_factory=Counter)
@@ -84,6 +82,11 @@ class BatchConverter:
     _small: list[SmallBatch] = field(default_factory=list)
     """Consecutive small batches, not queued yet; empty between two calls of `convert`."""
     _small_bytes: int = 0
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether a conversion may take so long that it observes its deadline."""
+        return False
 
     def pop_lanes(self) -> Counter[LaneReason]:
         """Return the counts since the last call."""

@@ -123,7 +123,7 @@ class TaskReporter:
     """When the reports were sent that the driver has not acknowledged."""
     _reported: dict[str, ProgressValues] = field(default_factory=dict)
     """The last reported state of each partition."""
-    _reported_reachability: object = field(default_factory=object)
+    _reported_reachability: object | None = field(default_factory=object)
     _full_scan_at: float = 0.0
 
     def count(self, partition: LeasedPartition, batch: PendingBatch, runs: list[OffsetRun]) -> None:

@@ -17,6 +17,7 @@ have, and its log is corrupt. A batch with gaps must be reopened.
 from __future__ import annotations
 
 import struct
+from builtins import memoryview
 from dataclasses import dataclass
 
 from sparkmirror.errors import BatchError

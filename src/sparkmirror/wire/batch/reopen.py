@@ -17,6 +17,7 @@ before is sent again with the same records, which the target recognises as a dup
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from builtins import memoryview
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise

@@ -16,6 +16,7 @@ a batch after the call of `on_response` retains the frame.
 from __future__ import annotations
 
 import struct
+from builtins import memoryview
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -17,6 +17,7 @@ otherwise. Results come in any order and are matched by topic and partition.
 from __future__ import annotations
 
 import struct
+from builtins import memoryview
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -12,8 +12,8 @@ from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
 from sparkmirror.wire.batch import records
 from sparkmirror.wire.batch.aborted_transactions import AbortedTransaction
 from sparkmirror.wire.batch.compression import CompressionType
-from sparkmirror.wire.batch.forward_or_reopen import LaneReason
 from sparkmirror.wire.batch.header import TRANSACTIONAL
+from sparkmirror.wire.batch.lane_reason import LaneReason
 from sparkmirror.wire.batch.records import Record, build_batch
 from sparkmirror.wire.batch.target_limits import TargetLimits
 from tests.support.copy.pending_batches import make_lease

@@ -7,6 +7,7 @@ batch retains the response for it; `release` gives the response back.
 
 from __future__ import annotations
 
+from builtins import memoryview
 from collections.abc import Callable
 from dataclasses import dataclass
 

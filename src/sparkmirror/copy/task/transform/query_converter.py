@@ -11,6 +11,7 @@ What must be skipped between them waits too: the position never passes a record 
 
 from __future__ import annotations
 
+from builtins import memoryview
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -19,8 +20,8 @@ from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
 from sparkmirror.copy.task.transform.query_transform import CREATE_TIME, QueryTransform
 from sparkmirror.copy.task.transform.record_evaluator import RecordRow
 from sparkmirror.copy.task.transform.transforming_converter import TransformingConverter
-from sparkmirror.wire.batch.forward_or_reopen import Lane, LaneReason
 from sparkmirror.wire.batch.header import BatchHeader
+from sparkmirror.wire.batch.lane_reason import Lane, LaneReason
 from sparkmirror.wire.batch.records import read_records
 from sparkmirror.wire.net.buffer_pool import ResponseFrame
 

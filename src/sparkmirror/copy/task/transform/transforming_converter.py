@@ -22,7 +22,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 from sparkmirror.copy.task.batch_converter import BatchConverter, UncopyableRecord
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
@@ -33,8 +33,8 @@ from sparkmirror.copy.task.transform.failed_records import PartitionFailures
 from sparkmirror.copy.task.transform.header_transform import HeaderTransform, count_from
 from sparkmirror.wire.batch.aborted_transactions import AbortedTransaction
 from sparkmirror.wire.batch.checksum import verify_crc
-from sparkmirror.wire.batch.forward_or_reopen import Lane, LaneReason
 from sparkmirror.wire.batch.header import BatchHeader
+from sparkmirror.wire.batch.lane_reason import Lane, LaneReason
 from sparkmirror.wire.batch.merge import is_mergeable
 from sparkmirror.wire.batch.records import Record, decompress_records, read_records
 from sparkmirror.wire.net.buffer_pool import ResponseFrame
@@ -52,7 +52,6 @@ class RecordsTransform(Protocol):
 class TransformingConverter(BatchConverter):
     """Converts what is fetched of one queue, with a chain."""
 
-    is_timed: ClassVar[bool] = True
     transform: RecordsTransform
     batches: CollectedBatches
     """Records that are kept and not queued yet."""
@@ -62,6 +61,11 @@ class TransformingConverter(BatchConverter):
     """Reports records that failed; None if they are only counted."""
     monotonic: Callable[[], float] = time.monotonic
     """The clock of deadlines."""
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether a conversion may take so long that it observes its deadline."""
+        return True
 
     def _queue_batches(
         self,
