@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import selectors
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -49,6 +50,7 @@ class _Registration:
     channel: SelectableChannel
     on_lost: Callable[[MirrorError], None]
     mask: int
+    is_urgent: bool
 
 
 class EventLoop:
@@ -56,25 +58,44 @@ class EventLoop:
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
+        self._urgent_selector = selectors.DefaultSelector()
+        """Watches the channels of which no event may wait, for reading."""
         self._registrations: dict[SelectableChannel, _Registration] = {}
         self._wakeup_reader, self._wakeup_writer = os.pipe()
         os.set_blocking(self._wakeup_reader, False)
         os.set_blocking(self._wakeup_writer, False)
-        self._selector.register(self._wakeup_reader, selectors.EVENT_READ, None)
+        for selector in (self._selector, self._urgent_selector):
+            selector.register(self._wakeup_reader, selectors.EVENT_READ, None)
         self._executor = ThreadPoolExecutor(BACKGROUND_THREADS, thread_name_prefix="copy")
         self._pending_calls: deque[Callable[[], None]] = deque()
         self._thread_id = -1
         """The thread of the last turn: it sees the pending calls before it waits."""
 
-    def register(self, channel: SelectableChannel, on_lost: Callable[[MirrorError], None]) -> None:
-        """Watch a channel from now on; call `on_lost` once if it fails."""
+    def register(
+        self,
+        channel: SelectableChannel,
+        on_lost: Callable[[MirrorError], None],
+        *,
+        is_urgent: bool = True,
+    ) -> None:
+        """Watch a channel from now on; call `on_lost` once if it fails.
+
+        Events of a channel that is not urgent wait if the caller of `run_once` allows it.
+        """
         self._selector.register(channel, selectors.EVENT_READ, channel)
-        self._registrations[channel] = _Registration(channel, on_lost, selectors.EVENT_READ)
+        if is_urgent:
+            self._urgent_selector.register(channel, selectors.EVENT_READ, channel)
+        self._registrations[channel] = _Registration(
+            channel, on_lost, selectors.EVENT_READ, is_urgent
+        )
 
     def unregister(self, channel: SelectableChannel) -> None:
         """Stop watching a channel. May be called again."""
-        if self._registrations.pop(channel, None) is not None:
+        registration = self._registrations.pop(channel, None)
+        if registration is not None:
             self._selector.unregister(channel)
+            if registration.is_urgent:
+                self._urgent_selector.unregister(channel)
 
     def run_in_executor(
         self,
@@ -95,13 +116,18 @@ class EventLoop:
         if threading.get_ident() != self._thread_id:
             self._wake()
 
-    def run_once(self, timeout_s: float) -> int:
+    def run_once(self, timeout_s: float, urgent_only_s: float = 0.0) -> int:
         """Wait for events, at most `timeout_s`, and handle them.
 
+        For the first `urgent_only_s` only events of urgent channels end the wait.
         Returns how many channels had an event and how many callbacks were called, together.
         """
         self._thread_id = threading.get_ident()
-        self._update_interest()
+        is_writing = self._update_interest()
+        if urgent_only_s and not (self._pending_calls or is_writing):
+            begun = time.monotonic()
+            self._urgent_selector.select(min(urgent_only_s, timeout_s))
+            timeout_s -= time.monotonic() - begun
         ready = self._selector.select(0 if self._pending_calls else max(timeout_s, 0))
         handled = self._run_pending_calls()  # they are older than the events
         for key, mask in ready:
@@ -116,6 +142,7 @@ class EventLoop:
         """Close the selector. Background work that has begun ends by itself."""
         self._executor.shutdown(wait=False, cancel_futures=True)
         self._selector.close()
+        self._urgent_selector.close()
         for descriptor in (self._wakeup_reader, self._wakeup_writer):
             os.close(descriptor)
         self._wakeup_writer = -1
@@ -145,13 +172,18 @@ class EventLoop:
         if mask & selectors.EVENT_READ and channel in self._registrations:
             self.run_guarded(channel, channel.on_readable)
 
-    def _update_interest(self) -> None:
+    def _update_interest(self) -> bool:
+        """Watch the channels for what they want; return whether one of them wants to write."""
+        is_writing = False
         for registration in self._registrations.values():
             channel = registration.channel
-            mask = selectors.EVENT_READ | (selectors.EVENT_WRITE if channel.wants_write else 0)
+            mask = selectors.EVENT_READ
+            if channel.wants_write:
+                mask, is_writing = mask | selectors.EVENT_WRITE, True
             if mask != registration.mask:
                 registration.mask = mask
                 self._selector.modify(channel, mask, channel)
+        return is_writing
 
     def _wake(self) -> None:
         if self._wakeup_writer >= 0:

@@ -74,8 +74,12 @@ class ClusterConnections:
         client: ClientConfig,
         bootstrap: Sequence[Address],
         budget: MemoryBudget,
+        *,
+        is_urgent: bool = True,
     ) -> None:
+        """Answers of a cluster that is not urgent may wait (`EventLoop.run_once`)."""
         self.loop = loop
+        self._is_urgent = is_urgent
         self.budget = budget
         self.metadata_error = ""
         """Why the last metadata request failed; empty if it succeeded."""
@@ -362,7 +366,9 @@ class ClusterConnections:
             return
         self._removed_errors.pop(node_id, None)
         state.connection, state.opened_at = connection, time.monotonic()
-        self.loop.register(connection, lambda error: self._on_lost(state, error))
+        self.loop.register(
+            connection, lambda error: self._on_lost(state, error), is_urgent=self._is_urgent
+        )
 
     def _on_open_failed(self, state: _BrokerState, error: MirrorError) -> None:
         if str(error) != state.open_error:

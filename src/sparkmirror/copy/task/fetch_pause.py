@@ -13,28 +13,37 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-PAUSE_S = 0.003
+PAUSE_MS = 2
 """How long records may collect at the source. Half of it is added to the median latency."""
+PAUSE_S = PAUSE_MS / 1000
 LARGE_ANSWER_BYTES = 1 << 18
+MAX_COLLECTED_PARTITIONS = 256
+"""At every append a broker looks at all partitions of a fetch that waits for several records."""
+_TIMER_S = 0.002
+"""How much later than asked a broker may answer: its timer has milliseconds."""
 
 
 @dataclass(slots=True)
 class FetchPause:
-    """When the next fetch may be sent to one broker."""
+    """How the next fetch from one broker lets records collect."""
 
-    until: float = 0.0
-    """No fetch before this moment of the monotonic clock."""
+    is_collecting: bool = False
+    """Whether records keep coming, one by one: the next fetch waits for several of them."""
     is_catching_up: bool = False
     """Whether the last answer was a large one."""
+    until: float = 0.0
+    """No fetch before this moment of the monotonic clock."""
     _records_at: float = float("-inf")
     """When the last answer with records came."""
-    _is_pausing: bool = False
 
     def on_answer(self, sent_at: float, now: float, record_bytes: int) -> None:
         """Decide about the next fetch after an answer with so many bytes of records."""
         self.is_catching_up = record_bytes >= LARGE_ANSWER_BYTES
-        waited_s = now - sent_at if self._is_pausing else now - self._records_at
-        self._is_pausing = 0 < record_bytes < LARGE_ANSWER_BYTES and waited_s <= PAUSE_S
-        self.until = now + PAUSE_S if self._is_pausing else 0.0
+        if self.is_collecting:
+            is_soon = now - sent_at <= PAUSE_S + _TIMER_S
+        else:
+            is_soon = now - self._records_at <= PAUSE_S
+        self.is_collecting = is_soon and 0 < record_bytes < LARGE_ANSWER_BYTES
+        self.until = 0.0
         if record_bytes:
             self._records_at = now

@@ -25,7 +25,12 @@ from functools import partial
 
 from sparkmirror.copy.control.messages import LeaseEndReason
 from sparkmirror.copy.task.cluster_connections import ClusterConnections
-from sparkmirror.copy.task.fetch_pause import FetchPause
+from sparkmirror.copy.task.fetch_pause import (
+    LARGE_ANSWER_BYTES,
+    MAX_COLLECTED_PARTITIONS,
+    PAUSE_MS,
+    FetchPause,
+)
 from sparkmirror.copy.task.fetch_plan import (
     MIN_FETCH_BYTES,
     ConversionTurn,
@@ -136,6 +141,11 @@ class Fetcher:
         return min(
             (pause.until for pause in self._pauses.values() if pause.until > now), default=math.inf
         )
+
+    @property
+    def is_collecting(self) -> bool:
+        """Whether an open fetch lets records collect at its broker."""
+        return any(plan.is_collecting for plan in self._plans.values())
 
     @property
     def is_catching_up(self) -> bool:
@@ -249,8 +259,12 @@ class Fetcher:
         connection = plan.connection
         wait_ms = max_wait_ms(plan, now)
         plan.is_in_idle_poll = wait_ms > LONG_POLL_MS
+        plan.is_collecting = (
+            self._pauses[node].is_collecting and len(plan.requested) <= MAX_COLLECTED_PARTITIONS
+        )
         params = FetchParams(
-            max_wait_ms=wait_ms,
+            max_wait_ms=min(wait_ms, PAUSE_MS) if plan.is_collecting else wait_ms,
+            min_bytes=LARGE_ANSWER_BYTES if plan.is_collecting else 1,
             max_bytes=size,
             read_committed=self.read_committed,
             rack=self.rack,
@@ -283,7 +297,7 @@ class Fetcher:
         estimator.update(response.frame.size, now - sent_at)
         record_bytes = sum(len(fetched.records) for fetched in response.partitions)
         self._pauses[node].on_answer(sent_at, now, record_bytes)
-        plan.is_in_idle_poll = False
+        plan.is_in_idle_poll = plan.is_collecting = False
         if response.error_code or response.partitions:
             plan.quiet_since = now
         if response.error_code in SESSION_ERRORS:
@@ -323,7 +337,7 @@ class Fetcher:
         if self._plans.get(node) is not plan:
             return  # the fetcher itself has replaced the connection
         plan.session.reset()
-        plan.is_in_idle_poll = False
+        plan.is_in_idle_poll = plan.is_collecting = False
         for partition, _ in plan.requested.values():
             partition.fetch_backoff.start(f"source: {error}", time.monotonic())
             partition.preferred_read_replica = None

@@ -66,6 +66,9 @@ TRANSACTION_WAIT_S = 1.0
 RETRY_WAIT_S = 0.1
 """How often the task looks at a partition that is still in trouble after its backoff. What helps it
 is an event: this only limits the effect of an omission."""
+COLLECTING_WAIT_S = 0.01
+"""How long the target's answers wait at most while records collect at the source: they are handled
+in the turn of the next fetched records."""
 HOUSEKEEPING_INTERVAL_S = 0.01
 """How often at most the task does what need not be done in every turn. At a thousand records a
 second there are two thousand turns, and each of them concerns one partition."""
@@ -100,7 +103,7 @@ class CopyTask:
         self.source = ClusterConnections(
             self.loop, *source, MemoryBudget(settings.buffer_memory_bytes)
         )
-        self.target = ClusterConnections(self.loop, *target, MemoryBudget(0))
+        self.target = ClusterConnections(self.loop, *target, MemoryBudget(0), is_urgent=False)
         self.throttle = Throttle(settings.bytes_per_s)
         self.reporter = TaskReporter(
             settings.report_interval_s,
@@ -205,7 +208,9 @@ class CopyTask:
             else:
                 self._wake_at = self._housekeeping_at
         self._acknowledgements = self._commands = 0
-        handled = self.loop.run_once(self._wait_s(now))
+        handled = self.loop.run_once(
+            self._wait_s(now), COLLECTING_WAIT_S if self.fetcher.is_collecting else 0.0
+        )
         self._is_acknowledgement_only = (
             handled == 1 and self._acknowledgements > 0 and not self._commands
         )
