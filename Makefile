@@ -18,8 +18,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Tests wait a third of their time: more of them run than a small machine has cores.
 TEST_WORKERS ?= 4
 # The tests of modules that may be compiled. They run in both forms.
-TWO_FORM_TESTS := tests/pure/wire/batch tests/pure/copy/task/test_batch_converter.py tests/pure/copy/task/transform/test_header_transform.py \
-	tests/pure/copy/task/transform/test_transforming_converter.py
+TWO_FORM_TESTS := tests/pure/wire/batch tests/pure/wire/net tests/pure/wire/protocol tests/pure/copy/task tests/pure/copy/test_event_loop.py
 LAB_PATHS := src/sparkmirror/lab src/sparkmirror/cli/lab src/sparkmirror/java tests/brokers/lab tests/support/lab \
 	tests/lab_plugin.py requirements
 DEMO_PATHS := src/sparkmirror/cli/demo src/sparkmirror/cli/progress_line.py src/sparkmirror/cli/worker_live_view.py \

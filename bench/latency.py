@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bench.bench_run import BenchRun
@@ -69,14 +69,38 @@ def summary(arrivals: Sequence[Arrival], sent: int) -> dict[str, float]:
     latencies = sorted((arrival.received_ns - arrival.sent_ns) / 1e6 for arrival in arrivals)
     if not latencies:
         raise LabError("no record arrived in the window")
+    return _percentiles(latencies) | {
+        "records": float(len(latencies)),
+        "missing": float(sent - len(latencies)),
+    }
+
+
+def mirror_summary(
+    arrivals: Sequence[Arrival], acknowledged_ns: Mapping[int, int]
+) -> dict[str, float]:
+    """Return percentiles of the latencies without the producer's share, in milliseconds.
+
+    They count from the moment at which the producer learned that the source has the record;
+    `acknowledged_ns` has it by the time of sending.
+    """
+    latencies = sorted(
+        (arrival.received_ns - acknowledged_ns[arrival.sent_ns]) / 1e6
+        for arrival in arrivals
+        if arrival.sent_ns in acknowledged_ns
+    )
+    if not latencies:
+        raise LabError("no record of the window was acknowledged")
+    return {f"mirror_{name}": value for name, value in _percentiles(latencies).items()}
+
+
+def _percentiles(latencies: Sequence[float]) -> dict[str, float]:
+    """`latencies` are in ascending order."""
     return {
         "p50_ms": percentile(latencies, 50),
         "p90_ms": percentile(latencies, 90),
         "p99_ms": percentile(latencies, 99),
         "p999_ms": percentile(latencies, 99.9),
         "max_ms": latencies[-1],
-        "records": float(len(latencies)),
-        "missing": float(sent - len(latencies)),
     }
 
 
@@ -120,10 +144,12 @@ def measure_latency(
             wait_for_records(ends, process, PARTITIONS, FIRST_RECORD_S, 0.2)
             ends.close()
             seconds = int(WARM_UP_S + window_s) + SPARE_S
+            file = clusters.directory / f"acknowledgements-{flow.alias}"
             with clusters.running_program(
                 "bench.paced_producer",
                 flow.source,
                 topic,
+                file,
                 PARTITIONS,
                 PER_SECOND,
                 seconds,

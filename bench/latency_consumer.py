@@ -61,9 +61,15 @@ def main() -> None:
 
 def read_arrivals(file: Path) -> Iterator[Arrival]:
     """Yield the arrivals of a file that `main` wrote."""
+    for sent_ns, received_ns in read_pairs(file):
+        yield Arrival(sent_ns, received_ns)
+
+
+def read_pairs(file: Path) -> Iterator[tuple[int, int]]:
+    """Yield the pairs of numbers in a file, as this program and `paced_producer` write them."""
     times = array.array("Q", file.read_bytes())
     for index in range(0, len(times), 2):
-        yield Arrival(times[index], times[index + 1])
+        yield times[index], times[index + 1]
 
 
 if __name__ == "__main__":

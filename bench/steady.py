@@ -11,13 +11,21 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 from bench.bench_run import BenchRun
 from bench.clusters import BenchClusters, running_clusters
 from bench.end_offsets import EndOffsets, wait_for_records
 from bench.flow import Flow
-from bench.latency import FIRST_RECORD_S, FIRST_RECORDS, LAST_RECORD_S, SPARE_S, summary
-from bench.latency_consumer import read_arrivals
+from bench.latency import (
+    FIRST_RECORD_S,
+    FIRST_RECORDS,
+    LAST_RECORD_S,
+    SPARE_S,
+    mirror_summary,
+    summary,
+)
+from bench.latency_consumer import Arrival, read_arrivals, read_pairs
 from bench.scale import Scale
 from bench.session import BenchSession
 from bench.steady_rates import RATES, SteadyRate
@@ -102,8 +110,9 @@ def _measure(
         total = len(flow.remote_partitions)
         wait_for_records(ends, process, total, FIRST_RECORD_S, FIRST_RECORD_INTERVAL_S)
         ends.close()
-        with producing(clusters, flow, rate, int(WARM_UP_S + window_s)):
-            figures = _observe(clusters, process, rate, window_s)
+        with producing(clusters, flow, rate, int(WARM_UP_S + window_s)) as file:
+            counted, figures = _observe(clusters, process, rate, window_s)
+        figures |= mirror_summary(counted, dict(read_pairs(file)))
         return replace(template, figures={"start_s": start_s, **figures})
 
 
@@ -122,25 +131,30 @@ def steady_flow(clusters: BenchClusters, system: System, rate: SteadyRate) -> It
 @contextmanager
 def producing(
     clusters: BenchClusters, flow: Flow, rate: SteadyRate, seconds: int
-) -> Iterator[None]:
-    """Produce at a rate during the block, for these seconds and some to spare."""
+) -> Iterator[Path]:
+    """Produce at a rate during the block, for these seconds and some to spare.
+
+    After the block the file that this returns has the acknowledgements.
+    """
+    file = clusters.directory / f"acknowledgements-{flow.alias}"
     with clusters.running_program(
         "bench.paced_producer",
         flow.source,
         ",".join(flow.topics),
+        file,
         rate.partitions,
         rate.per_second,
         seconds + SPARE_S,
         rate.linger_ms,
         VALUE_BYTES,
     ):
-        yield
+        yield file
 
 
 def _observe(
     clusters: BenchClusters, process: SystemProcess, rate: SteadyRate, window_s: float
-) -> dict[str, float]:
-    """Return the figures of the window after the warm-up."""
+) -> tuple[list[Arrival], dict[str, float]]:
+    """Return the arrivals of the window after the warm-up, and its figures."""
     flow = process.flow
     file = clusters.directory / f"arrivals-{flow.alias}"
     remote = ",".join(flow.remote_topic(topic) for topic in flow.topics)
@@ -159,7 +173,7 @@ def _observe(
         time.sleep(LAST_RECORD_S)
     counted = [arrival for arrival in read_arrivals(file) if begun_ns <= arrival.sent_ns < ended_ns]
     took_s = (ended_ns - begun_ns) / _NS
-    return {
+    return counted, {
         **summary(counted, round(took_s * rate.per_second)),
         "cpu_share": cpu_s / took_s,
         "memory_bytes": max(memory),

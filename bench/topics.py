@@ -8,8 +8,8 @@ from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.describe_topics import NewTopic
 from sparkmirror.errors import LabError
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import NO_SEQUENCE, read_header
+from sparkmirror.wire.batch.lanes.forward import BatchProducer, forward_batch
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.connection import ClientConfig
 from sparkmirror.wire.net.routing import LeaderOf, Router

@@ -20,11 +20,11 @@ from typing import Any, cast
 
 from sparkmirror.wire.batch.checksum import assemble_batch, verify_crc
 from sparkmirror.wire.batch.compression import CompressionType
-from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
-from sparkmirror.wire.batch.forward_or_reopen import choose_lane
 from sparkmirror.wire.batch.header import HEADER_BYTES, LOG_APPEND_TIME, BytesLike, read_header
+from sparkmirror.wire.batch.lanes.forward import BatchProducer, forward_batch
+from sparkmirror.wire.batch.lanes.forward_or_reopen import choose_lane
+from sparkmirror.wire.batch.lanes.reopen import reopen_batch
 from sparkmirror.wire.batch.records import Record, build_batch
-from sparkmirror.wire.batch.reopen import reopen_batch
 from sparkmirror.wire.batch.target_limits import TargetLimits
 
 with warnings.catch_warnings():

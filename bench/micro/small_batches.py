@@ -19,7 +19,7 @@ from sparkmirror.copy.task.batch_converter import BatchConverter
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.header import iter_batches, read_header
-from sparkmirror.wire.batch.merge import SmallBatch, merge_batches
+from sparkmirror.wire.batch.lanes.merge import SmallBatch, merge_batches
 from sparkmirror.wire.batch.records import Record, build_batch, scan_records
 from sparkmirror.wire.batch.target_limits import TargetLimits
 from sparkmirror.wire.net.buffer_pool import BufferPool

@@ -29,8 +29,8 @@ from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
 from sparkmirror.lab.processes.process_reaper import ProcessReaper
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.checksum import crc32c, verify_crc
-from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import BytesLike, iter_batches, read_header
+from sparkmirror.wire.batch.lanes.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.records import Record, build_batch
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.buffer_pool import BufferPool, MemoryBudget, ResponseFrame

@@ -11,7 +11,7 @@ from sparkmirror.cluster.admin import Admin
 from sparkmirror.cluster.describe_topics import NewTopic
 from sparkmirror.errors import RequestRefused
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.batch.forward import BatchProducer
+from sparkmirror.wire.batch.lanes.forward import BatchProducer
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.routing import CoordinatorOf, CoordinatorType, LeaderOf, Router
 from sparkmirror.wire.protocol.error_codes import ErrorAction, ErrorCode

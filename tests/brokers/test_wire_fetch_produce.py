@@ -13,8 +13,8 @@ from sparkmirror.cluster.produce_and_consume import produce_records as write_rec
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.aborted_transactions import AbortedTransaction
 from sparkmirror.wire.batch.compression import CompressionType
-from sparkmirror.wire.batch.forward import BatchProducer
 from sparkmirror.wire.batch.header import BytesLike, iter_batches, read_header
+from sparkmirror.wire.batch.lanes.forward import BatchProducer
 from sparkmirror.wire.net.routing import AnyBroker, LeaderOf, Router
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 from sparkmirror.wire.protocol.fetch import (
@@ -70,7 +70,7 @@ def send(
     partition: TopicPartition,
     buffers: tuple[BytesLike, ...],
     *,
-    topic: UUID | None = None,
+    topic: bytes | None = None,
     transactional_id: str | None = None,
 ) -> PartitionProduceResponse:
     """Produce one batch; return the leader's response for its partition."""
@@ -208,17 +208,17 @@ def test_a_topic_id_never_reaches_the_recreated_topic(
     before = source.refresh([topic])
     old_id = before.topic_id(topic)
     assert isinstance(old_id, UUID)
-    assert len(fetch(source, partition, version=16, topic=old_id).partitions[0].records) > 0
+    assert len(fetch(source, partition, version=16, topic=old_id.bytes).partitions[0].records) > 0
     with Admin(primary.access) as admin:
         assert admin.delete_topics([topic]) == {}
     create_topic(primary.access, topic)
     after = source.refresh([topic])
     assert after.topic_id(topic) not in (None, old_id)
     for version in (13, 16):
-        (got,) = fetch(source, partition, version=version, topic=old_id).partitions
+        (got,) = fetch(source, partition, version=version, topic=old_id.bytes).partitions
         assert ErrorCode(got.error_code) is ErrorCode.UNKNOWN_TOPIC_ID
     if supports_topic_ids(source.connection_to(AnyBroker()).api_versions):
-        refused = send(source, partition, parts, topic=old_id)
+        refused = send(source, partition, parts, topic=old_id.bytes)
         assert ErrorCode(refused.error_code) is ErrorCode.UNKNOWN_TOPIC_ID
     assert read_stored_batches(source, partition) == []
 

@@ -23,7 +23,7 @@ from sparkmirror.cluster.produce_and_consume import ProducerRecord
 from sparkmirror.cluster.produce_and_consume import produce_records as write_records
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.model import OffsetAndMetadata, TopicPartition
-from sparkmirror.wire.batch.forward import BatchProducer
+from sparkmirror.wire.batch.lanes.forward import BatchProducer
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.net.routing import (
     CALL_TIMEOUT_S,
@@ -152,7 +152,7 @@ def test_a_leader_refuses_an_older_leader_epoch(
     assert successor.epoch > leader.epoch
     topic_id = router.metadata.topic_id(topic)
     assert topic_id is not None
-    stale = FetchPosition(topic_id, 0, 0, 1000, leader_epoch=leader.epoch)
+    stale = FetchPosition(topic_id.bytes, 0, 0, 1000, leader_epoch=leader.epoch)
 
     def fetch_with_old_epoch() -> FetchResponseData:
         link = router.connection_to(LeaderOf(partition))

@@ -22,8 +22,8 @@ from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch import message_format_v1
 from sparkmirror.wire.batch.aborted_transactions import AbortedTransactionFilter
 from sparkmirror.wire.batch.checksum import verify_crc
-from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import MAGIC, iter_batches, read_header
+from sparkmirror.wire.batch.lanes.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.records import Record, build_batch, read_records
 from sparkmirror.wire.net.leader_calls import NEW_TOPIC_WAIT_S
 from sparkmirror.wire.net.routing import Router

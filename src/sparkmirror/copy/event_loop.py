@@ -12,7 +12,7 @@ import selectors
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -22,6 +22,8 @@ from sparkmirror.errors import ClusterError, MirrorError
 T = TypeVar("T")
 
 BACKGROUND_THREADS = 4
+MAX_READ_UNASKED = 3
+"""From so many channels a loop reads without asking the system whether they have anything."""
 
 
 class SelectableChannel(Protocol):
@@ -124,19 +126,13 @@ class EventLoop:
         """
         self._thread_id = threading.get_ident()
         is_writing = self._update_interest()
-        if urgent_only_s and not (self._pending_calls or is_writing):
+        if min(urgent_only_s, timeout_s) > 0 and not (self._pending_calls or is_writing):
             begun = time.monotonic()
-            self._urgent_selector.select(min(urgent_only_s, timeout_s))
+            ready = self._urgent_selector.select(min(urgent_only_s, timeout_s))
+            if ready:
+                return self._handle(ready) + self._read_patient_channels()
             timeout_s -= time.monotonic() - begun
-        ready = self._selector.select(0 if self._pending_calls else max(timeout_s, 0))
-        handled = self._run_pending_calls()  # they are older than the events
-        for key, mask in ready:
-            if key.data is None:
-                self._drain_wakeups()
-            else:
-                self._dispatch(key.data, mask)
-                handled += 1
-        return handled + self._run_pending_calls()
+        return self._handle(self._selector.select(0 if self._pending_calls else max(timeout_s, 0)))
 
     def close(self) -> None:
         """Close the selector. Background work that has begun ends by itself."""
@@ -156,6 +152,25 @@ class EventLoop:
             self.unregister(channel)
             if registration:
                 registration.on_lost(error)
+
+    def _handle(self, ready: Sequence[tuple[selectors.SelectorKey, int]]) -> int:
+        handled = self._run_pending_calls()  # they are older than the events
+        for key, mask in ready:
+            if key.data is None:
+                self._drain_wakeups()
+            else:
+                self._dispatch(key.data, mask)
+                handled += 1
+        return handled + self._run_pending_calls()
+
+    def _read_patient_channels(self) -> int:
+        """Read from the channels that are not urgent. For a few that is cheaper than to ask."""
+        patient = [one.channel for one in self._registrations.values() if not one.is_urgent]
+        if len(patient) > MAX_READ_UNASKED:
+            return self._handle(self._selector.select(0))
+        for channel in patient:
+            self._dispatch(channel, selectors.EVENT_READ)
+        return len(patient)
 
     def _run_pending_calls(self) -> int:
         called = 0

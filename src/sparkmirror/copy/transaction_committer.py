@@ -20,8 +20,8 @@ from sparkmirror.mirror.connect_topics.connect_offsets import (
 )
 from sparkmirror.mirror.offsets.records import RecordBytes
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import read_header
+from sparkmirror.wire.batch.lanes.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.records import Record, build_batch
 from sparkmirror.wire.batch.sequence import next_sequence
 from sparkmirror.wire.net.routing import Router

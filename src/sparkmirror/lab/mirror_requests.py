@@ -19,8 +19,8 @@ from sparkmirror.cluster.produce_and_consume import ProducerRecord, produce_reco
 from sparkmirror.mirror.topics.acls import ALLOW, LITERAL, READ, TOPIC, AclBinding
 from sparkmirror.model import OffsetAndMetadata, TopicPartition
 from sparkmirror.wire.batch.compression import CompressionType
-from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import read_header
+from sparkmirror.wire.batch.lanes.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.records import Record, build_batch
 from sparkmirror.wire.net.routing import Router
 from sparkmirror.wire.protocol.group_membership import (

@@ -15,8 +15,8 @@ from sparkmirror.errors import ClusterTimeout, LeadershipLost, RequestRefused, U
 from sparkmirror.mirror.offsets.records import RecordBytes
 from sparkmirror.model import TopicPartition
 from sparkmirror.store.keyed_append import split_into_batches
-from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import read_header
+from sparkmirror.wire.batch.lanes.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.records import Record, build_batch
 from sparkmirror.wire.net.routing import AnyBroker, Router
 from sparkmirror.wire.protocol.apis import INIT_PRODUCER_ID

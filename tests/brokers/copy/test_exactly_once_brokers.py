@@ -19,8 +19,8 @@ from sparkmirror.copy.transactional_producer_config import TransactionalProducer
 from sparkmirror.lab.cluster.cluster import Cluster
 from sparkmirror.lab.cluster.cluster_spec import ClusterSpec
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import read_header
+from sparkmirror.wire.batch.lanes.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.records import build_batch
 from sparkmirror.wire.net.routing import CoordinatorOf, CoordinatorType, Router
 from sparkmirror.wire.protocol.synchronous.synchronous_produce import append_batch

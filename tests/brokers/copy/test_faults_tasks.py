@@ -13,8 +13,8 @@ from sparkmirror.copy.job import CopyJob
 from sparkmirror.engine.driver.offsets_topic_stores import OffsetsTopicLedger
 from sparkmirror.errors import RequestRefused
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import read_header
+from sparkmirror.wire.batch.lanes.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.records import build_batch
 from sparkmirror.wire.protocol.synchronous.synchronous_produce import append_batch
 from tests.brokers.copy.conftest import all_lanes, lanes

@@ -6,8 +6,8 @@ import pytest
 
 from sparkmirror.copy.task.produce.resend_checks import UnacknowledgedSend, find_resendable
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import read_header
+from sparkmirror.wire.batch.lanes.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.records import build_batch
 from sparkmirror.wire.protocol.producer_ids import init_producer_id
 from sparkmirror.wire.protocol.synchronous.synchronous_produce import append_batch

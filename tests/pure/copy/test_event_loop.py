@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -50,3 +51,71 @@ def test_a_loop_that_moves_to_another_thread_is_woken_by_the_first_one(loop: Eve
     loop.call_soon(lambda: None)
     mover.join(LONG_S / 2)
     assert handled == [1]
+
+
+class Receiver:
+    """A channel that counts what it receives."""
+
+    wants_write = False
+
+    def __init__(self) -> None:
+        self.sender, self._socket = socket.socketpair()
+        self.received = 0
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def on_readable(self) -> None:
+        self.received += len(self._socket.recv(100))
+
+    def on_writable(self) -> None:
+        raise AssertionError("wants to write nothing")
+
+    def close(self) -> None:
+        self.sender.close()
+        self._socket.close()
+
+
+@pytest.fixture
+def receivers(loop: EventLoop) -> Iterator[tuple[Receiver, Receiver]]:
+    """An urgent one and one that is not."""
+    both = Receiver(), Receiver()
+    for receiver, is_urgent in zip(both, (True, False), strict=True):
+        loop.register(receiver, lambda _: None, is_urgent=is_urgent)
+    yield both
+    for receiver in both:
+        loop.unregister(receiver)
+        receiver.close()
+
+
+def test_an_event_that_is_not_urgent_is_handled_with_the_next_urgent_one(
+    loop: EventLoop, receivers: tuple[Receiver, Receiver]
+) -> None:
+    urgent, other = receivers
+    other.sender.send(b"!")
+    later = threading.Timer(0.05, lambda: urgent.sender.send(b"!"))
+    later.start()
+    assert loop.run_once(LONG_S, urgent_only_s=LONG_S) == 2
+    assert (urgent.received, other.received) == (1, 1)
+    later.join()
+
+
+def test_an_event_that_is_not_urgent_waits_no_longer_than_allowed(
+    loop: EventLoop, receivers: tuple[Receiver, Receiver]
+) -> None:
+    _, other = receivers
+    other.sender.send(b"!")
+    begun = time.monotonic()
+    assert loop.run_once(LONG_S, urgent_only_s=0.05) == 1
+    assert 0.05 <= time.monotonic() - begun < LONG_S / 2
+    other.sender.send(b"!")
+    assert loop.run_once(LONG_S) == 1
+    assert other.received == 2
+
+
+def test_a_call_from_another_thread_is_urgent(loop: EventLoop) -> None:
+    loop.run_once(0)
+    caller = threading.Timer(0.05, lambda: loop.call_soon(lambda: None))
+    caller.start()
+    assert loop.run_once(LONG_S, urgent_only_s=LONG_S) == 1
+    caller.join()

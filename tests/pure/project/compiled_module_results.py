@@ -18,9 +18,9 @@ from sparkmirror.wire.batch import varint
 from sparkmirror.wire.batch.checksum import assemble_batch
 from sparkmirror.wire.batch.compression import CompressionType
 from sparkmirror.wire.batch.header import HEADER_BYTES, read_header
-from sparkmirror.wire.batch.merge import SmallBatch, merge_batches
+from sparkmirror.wire.batch.lanes.merge import SmallBatch, merge_batches
+from sparkmirror.wire.batch.lanes.reopen import ReopenedBatch, reopen_batch
 from sparkmirror.wire.batch.records import Record, build_batch, read_records
-from sparkmirror.wire.batch.reopen import ReopenedBatch, reopen_batch
 from sparkmirror.wire.batch.target_limits import TargetLimits
 
 ROUNDS = 300

@@ -37,7 +37,7 @@ from sparkmirror.mirror.offsets.run_map_records import (
     encode_segment,
 )
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.batch.lane_reason import Lane, LaneReason
+from sparkmirror.wire.batch.lanes.lane_reason import Lane, LaneReason
 from sparkmirror.worker.partition_states import IdleState
 
 LEDGER = {

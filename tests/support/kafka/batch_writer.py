@@ -11,8 +11,8 @@ from sparkmirror.cluster.describe_topics import await_new_topic
 from sparkmirror.errors import ClusterError
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.compression import CompressionType
-from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import NO_SEQUENCE, BytesLike, read_header
+from sparkmirror.wire.batch.lanes.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.records import Record, RecordHeader, build_batch
 from sparkmirror.wire.net.leader_calls import NEW_TOPIC_WAIT_S
 from sparkmirror.wire.net.routing import Router

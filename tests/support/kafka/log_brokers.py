@@ -69,6 +69,8 @@ class LogBrokers:
         """The error codes of the next appends to a partition."""
         self.requests: list[BrokerRequest] = []
         self.fetch_waits_ms: list[int] = []
+        self.fetch_min_bytes: list[int] = []
+        """What each fetch asked for. A fetch is answered as soon as there is a record."""
         self.producer_ids = 0
         """How many producer ids were given."""
         self._logs: dict[int, list[bytes]] = {number: [] for number in range(partitions)}
@@ -236,6 +238,7 @@ class LogBrokers:
         offsets = {one.partition: one.fetch_offset for one in asked.partitions}
         self._record(index, FETCH, list(offsets))
         self.fetch_waits_ms.append(request.max_wait_ms)
+        self.fetch_min_bytes.append(request.min_bytes)
         deadline = time.monotonic() + request.max_wait_ms / 1000
         with self._changed:
             self._changed.wait_for(

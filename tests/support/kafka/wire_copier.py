@@ -17,8 +17,8 @@ from sparkmirror.errors import ClusterError
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.checksum import verify_crc
 from sparkmirror.wire.batch.compression import CompressionType
-from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import BytesLike, iter_batches, read_header
+from sparkmirror.wire.batch.lanes.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.records import Record
 from sparkmirror.wire.batch.sequence import next_sequence
 from sparkmirror.wire.net.address import Address
@@ -248,4 +248,4 @@ def _constant(request: ClientRequest[T]) -> Callable[[BrokerConnection], ClientR
 def _topic_key(router: Router, topic: str, *, by_id: bool) -> TopicKey:
     topic_id = router.metadata.topic_id(topic)
     assert topic_id is not None
-    return topic_id if by_id else topic
+    return topic_id.bytes if by_id else topic

@@ -1,9 +1,9 @@
 """Converts the fetched record batches of one partition to pending batches, in source order.
 
 The converter verifies each batch, chooses the cheapest correct lane for it
-(`wire.batch.forward_or_reopen`) and appends it to the partition's queue. A batch that must not be
-copied only advances the position. At the first record that cannot be copied the conversion stops:
-everything before it is queued, nothing after it is read, and the reason is returned.
+(`wire.batch.lanes.forward_or_reopen`) and appends it to the partition's queue. A batch that must
+not be copied only advances the position. At the first record that cannot be copied the conversion
+stops: everything before it is queued, nothing after it is read, and the reason is returned.
 
 A conversion that takes long (`is_timed`) stops at its deadline behind the batch at hand, if the
 position has advanced. The rest is fetched again.
@@ -26,7 +26,6 @@ from sparkmirror.errors import BatchError
 from sparkmirror.wire.batch import message_format_v1
 from sparkmirror.wire.batch.aborted_transactions import AbortedTransaction, AbortedTransactionFilter
 from sparkmirror.wire.batch.checksum import verify_crc
-from sparkmirror.wire.batch.forward_or_reopen import choose_lane
 from sparkmirror.wire.batch.header import (
     MAGIC,
     NO_EPOCH,
@@ -35,8 +34,9 @@ from sparkmirror.wire.batch.header import (
     iter_batches,
     read_header,
 )
-from sparkmirror.wire.batch.lane_reason import Lane, LaneReason
-from sparkmirror.wire.batch.merge import (
+from sparkmirror.wire.batch.lanes.forward_or_reopen import choose_lane
+from sparkmirror.wire.batch.lanes.lane_reason import Lane, LaneReason
+from sparkmirror.wire.batch.lanes.merge import (
     SmallBatch,
     fits_in_merged,
     is_consecutive,
@@ -44,7 +44,7 @@ from sparkmirror.wire.batch.merge import (
     max_merged_size,
     merge_batches,
 )
-from sparkmirror.wire.batch.reopen import OversizedRecord, ReopenedBatch, reopen_batch
+from sparkmirror.wire.batch.lanes.reopen import OversizedRecord, ReopenedBatch, reopen_batch
 from sparkmirror.wire.batch.target_limits import TargetLimits
 from sparkmirror.wire.net.buffer_pool import ResponseFrame
 
@@ -256,7 +256,8 @@ class BatchConverter:
         first, last = small[0].header, small[-1].header
         header = read_header(merged)
         spans = ((first.base_offset, header.record_count),)
-        self._enqueue(queue, header, merged, spans, last.next_offset, _no_release)
+        release = frame.reserve(len(merged))
+        self._enqueue(queue, header, merged, spans, last.next_offset, release)
 
     def _reopen(
         self, queue: PartitionQueue, header: BatchHeader, batch: memoryview

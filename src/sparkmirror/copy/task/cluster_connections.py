@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from uuid import UUID
 
 from sparkmirror.backoff import Backoff
 from sparkmirror.copy.event_loop import EventLoop
@@ -101,7 +100,7 @@ class ClusterConnections:
         """When `connect_leaders` last visited the leaders."""
         self._removed_errors: dict[int, str] = {}
         """Why brokers were unreachable that the cluster no longer names."""
-        self._topic_ids: dict[str, UUID] = {}
+        self._topic_ids: dict[str, bytes] = {}
         self._topics: set[str] = set()
         self._stale_topics: set[str] = set()
         self.is_refreshing = False
@@ -226,7 +225,7 @@ class ClusterConnections:
         if not by_id:
             return name
         if topic_id not in self._topic_ids:
-            self._topic_ids[topic_id] = UUID(hex=topic_id)
+            self._topic_ids[topic_id] = bytes.fromhex(topic_id)
         return self._topic_ids[topic_id]
 
     def connection(self, node_id: int) -> BrokerConnection | None:

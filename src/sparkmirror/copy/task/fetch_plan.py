@@ -40,6 +40,8 @@ class FetchPlan:
     connection: BrokerConnection
     by_id: bool
     """Whether requests name topics by id. A change needs another plan."""
+    version: int
+    """The version of the requests."""
     quiet_since: float = 0.0
     """When the last answer had news, or the plan began."""
     session: FetchSession = field(default_factory=FetchSession)
@@ -54,8 +56,6 @@ class FetchPlan:
     """Whether the same partitions are read from the broker as at the last request."""
     is_in_idle_poll: bool = False
     """Whether a request is open that waits longer at the broker than new partitions may wait."""
-    is_collecting: bool = False
-    """Whether a request is open that waits until several records are there."""
     postponed: list[TopicKeyPartition] = field(default_factory=list)
     """The partitions of the last response that were not converted in time, in order."""
     _advanced: dict[TopicKeyPartition, LeasedPartition] = field(default_factory=dict)

@@ -25,18 +25,13 @@ from functools import partial
 
 from sparkmirror.copy.control.messages import LeaseEndReason
 from sparkmirror.copy.task.cluster_connections import ClusterConnections
-from sparkmirror.copy.task.fetch_pause import (
-    LARGE_ANSWER_BYTES,
-    MAX_COLLECTED_PARTITIONS,
-    PAUSE_MS,
-    FetchPause,
-)
 from sparkmirror.copy.task.fetch_plan import (
     MIN_FETCH_BYTES,
     ConversionTurn,
     FetchPlan,
     FetchSizeEstimator,
 )
+from sparkmirror.copy.task.fetch_wait import MAX_WAIT_MS, FetchWait
 from sparkmirror.copy.task.leased_partition import (
     UNKNOWN_END_OFFSET,
     LeasedPartition,
@@ -94,7 +89,7 @@ class Fetcher:
     """Called when records of a partition were converted."""
     _fetch_sizes: dict[int, FetchSizeEstimator] = field(default_factory=dict)
     _plans: dict[int, FetchPlan] = field(default_factory=dict)
-    _pauses: dict[int, FetchPause] = field(default_factory=lambda: defaultdict(FetchPause))
+    _waits: dict[int, FetchWait] = field(default_factory=lambda: defaultdict(FetchWait))
     _by_broker: dict[int, list[LeasedPartition]] = field(default_factory=dict)
     """The partitions to fetch from each broker."""
     _refresh_at: float = 0.0
@@ -132,25 +127,22 @@ class Fetcher:
                 connection
                 and not connection.in_flight_count
                 and now >= connection.throttled_until
-                and now >= self._pauses[node].until
+                and now >= self._waits[node].until
             ):
                 self._fetch(node, connection, assigned, now)
 
     def next_fetch_at(self, now: float) -> float:
         """Return when the next pause before a fetch ends; infinity if there is none."""
         return min(
-            (pause.until for pause in self._pauses.values() if pause.until > now), default=math.inf
+            (wait.until for wait in self._waits.values() if wait.until > now), default=math.inf
         )
 
-    @property
-    def is_collecting(self) -> bool:
-        """Whether an open fetch lets records collect at its broker."""
-        return any(plan.is_collecting for plan in self._plans.values())
-
-    @property
-    def is_catching_up(self) -> bool:
-        """Whether the last answer of a broker was so large that the next one should not wait."""
-        return any(pause.is_catching_up for pause in self._pauses.values())
+    def lets_records_collect(self, now: float) -> bool:
+        """Whether records collect for a fetch from a broker, and no other broker has many."""
+        waits = self._waits.values()
+        return any(wait.is_answer_due(now) for wait in waits) and not any(
+            wait.is_catching_up for wait in waits
+        )
 
     def _assign_to_brokers(self, partitions: Iterable[LeasedPartition]) -> None:
         """Choose the broker of every partition: the preferred replica if reachable, or the leader.
@@ -172,6 +164,8 @@ class Fetcher:
                 self._by_broker.setdefault(node, []).append(partition)
         for plan in self._plans.values():
             plan.is_current = False
+        for node in self._waits.keys() - self._by_broker.keys():
+            del self._waits[node]
 
     def _end_idle_polls(self) -> None:
         """Replace the connection of a long poll that does not name every assigned partition."""
@@ -238,7 +232,8 @@ class Fetcher:
         )
         plan = self._plans.get(node)
         if plan is None or plan.connection is not connection or plan.by_id is not by_id:
-            plan = self._plans[node] = FetchPlan(connection, by_id, now)
+            version = fetch_version(connection.api_versions, by_id=by_id)
+            plan = self._plans[node] = FetchPlan(connection, by_id, version, now)
         return plan
 
     def _topic_key(self, partition: LeasedPartition, *, by_id: bool) -> TopicKey:
@@ -257,22 +252,22 @@ class Fetcher:
         now: float,
     ) -> None:
         connection = plan.connection
-        wait_ms = max_wait_ms(plan, now)
+        wait, wait_ms = self._waits[node], max_wait_ms(plan, now)
+        min_bytes = wait.min_bytes(len(plan.requested))
+        if min_bytes > 1:
+            wait_ms = min(wait_ms, MAX_WAIT_MS)
         plan.is_in_idle_poll = wait_ms > LONG_POLL_MS
-        plan.is_collecting = (
-            self._pauses[node].is_collecting and len(plan.requested) <= MAX_COLLECTED_PARTITIONS
-        )
+        wait.is_open = True
         params = FetchParams(
-            max_wait_ms=min(wait_ms, PAUSE_MS) if plan.is_collecting else wait_ms,
-            min_bytes=LARGE_ANSWER_BYTES if plan.is_collecting else 1,
+            max_wait_ms=wait_ms,
+            min_bytes=min_bytes,
             max_bytes=size,
             read_committed=self.read_committed,
             rack=self.rack,
             session=plan.session.id_and_epoch,
             forgotten=forgotten,
         )
-        version = fetch_version(connection.api_versions, by_id=plan.by_id)
-        request = fetch_request(version, params, positions)
+        request = fetch_request(plan.version, params, positions)
         self.cluster.loop.run_guarded(
             connection,
             lambda: connection.send(
@@ -296,8 +291,8 @@ class Fetcher:
         now = self._answered_at[node] = time.monotonic()
         estimator.update(response.frame.size, now - sent_at)
         record_bytes = sum(len(fetched.records) for fetched in response.partitions)
-        self._pauses[node].on_answer(sent_at, now, record_bytes)
-        plan.is_in_idle_poll = plan.is_collecting = False
+        self._waits[node].on_answer(now, record_bytes, len(plan.requested))
+        plan.is_in_idle_poll = False
         if response.error_code or response.partitions:
             plan.quiet_since = now
         if response.error_code in SESSION_ERRORS:
@@ -336,8 +331,9 @@ class Fetcher:
     def _on_request_lost(self, node: int, plan: FetchPlan, error: ClusterError) -> None:
         if self._plans.get(node) is not plan:
             return  # the fetcher itself has replaced the connection
+        self._waits.pop(node, None)
         plan.session.reset()
-        plan.is_in_idle_poll = plan.is_collecting = False
+        plan.is_in_idle_poll = False
         for partition, _ in plan.requested.values():
             partition.fetch_backoff.start(f"source: {error}", time.monotonic())
             partition.preferred_read_replica = None

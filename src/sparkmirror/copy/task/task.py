@@ -5,7 +5,7 @@
     driver ─▶ DriverMessageHandler ─▶ TaskLeases, TaskReporter, Throttle
 
 One thread, one event loop. Each turn handles the sockets, sends what is ready and fetches as much
-as the limits allow. After an event or a deadline, at most every few milliseconds, the task also
+as the limits allow. After an event or a deadline, at most 20 times a second, the task also
 checks unacknowledged batches, returns leases that have ended, and reports. When the last
 acknowledged report is older than a lease, the task stops with LeaseLost, because another task may
 own its partitions by then.
@@ -13,7 +13,6 @@ own its partitions by then.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterable
 from dataclasses import replace
@@ -67,11 +66,11 @@ RETRY_WAIT_S = 0.1
 """How often the task looks at a partition that is still in trouble after its backoff. What helps it
 is an event: this only limits the effect of an omission."""
 COLLECTING_WAIT_S = 0.01
-"""How long the target's answers wait at most while records collect at the source: they are handled
-in the turn of the next fetched records."""
-HOUSEKEEPING_INTERVAL_S = 0.01
-"""How often at most the task does what need not be done in every turn. At a thousand records a
-second there are two thousand turns, and each of them concerns one partition."""
+"""How long the target's answers wait at most while records collect for a fetch: they are handled
+in the turn of its answer."""
+HOUSEKEEPING_INTERVAL_S = 0.05
+"""How often at most the task does what need not be done in every turn. While records keep coming
+there are hundreds of turns a second, and each of them concerns few partitions."""
 
 
 class CopyTask:
@@ -208,8 +207,9 @@ class CopyTask:
             else:
                 self._wake_at = self._housekeeping_at
         self._acknowledgements = self._commands = 0
+        is_collecting = self.fetcher.lets_records_collect(now) and not self.sender.is_waiting
         handled = self.loop.run_once(
-            self._wait_s(now), COLLECTING_WAIT_S if self.fetcher.is_collecting else 0.0
+            self._wait_s(now, is_collecting), COLLECTING_WAIT_S if is_collecting else 0.0
         )
         self._is_acknowledgement_only = (
             handled == 1 and self._acknowledgements > 0 and not self._commands
@@ -238,19 +238,19 @@ class CopyTask:
             self.error_log.poll(now)
         self.reporter.send_report_if_due(self._partitions, now)
 
-    def _wait_s(self, now: float) -> float:
+    def _wait_s(self, now: float, is_collecting: bool) -> float:
         """Return how long to wait for an event.
 
-        Sleeps through a pause before a fetch: what arrives meanwhile is handled in one turn, and no
-        deadline is so near that a few milliseconds matter.
+        While records collect, the next answer of the source is near, and housekeeping waits for
+        it. Sleeps through a pause before a fetch: a selector waits for whole milliseconds, and an
+        answer of the target need not wake the task.
         """
-        wait_s = min(self._wake_at - now, self._next_deadline_s(now))
-        pause_s = self.fetcher.next_fetch_at(now) - now
-        if pause_s == math.inf:
-            return wait_s
-        if self.fetcher.is_catching_up:
-            return min(wait_s, pause_s)
-        time.sleep(pause_s)
+        wake_s = max(self._wake_at - now, COLLECTING_WAIT_S if is_collecting else 0.0)
+        wait_s = min(wake_s, self._next_deadline_s(now))
+        next_fetch_at = self.fetcher.next_fetch_at(now)
+        if not is_collecting or next_fetch_at - now > wait_s:
+            return min(wait_s, next_fetch_at - now)
+        time.sleep(max(next_fetch_at - time.monotonic(), 0.0))
         return 0.0
 
     def _check_lease(self, now: float) -> None:

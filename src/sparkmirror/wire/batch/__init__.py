@@ -1,1 +1,1 @@
-"""Record batches as bytes: headers, checksums, compression, lanes."""
+"""Record batches as bytes: headers, records, checksums, compression."""

@@ -23,9 +23,9 @@ from sparkmirror.wire.batch.header import (
     NO_SEQUENCE,
     BatchHeader,
 )
+from sparkmirror.wire.batch.lanes.reopen import OversizedRecord, ReopenedBatch, SourceRun
 from sparkmirror.wire.batch.record_headers import encode_header_section
 from sparkmirror.wire.batch.records import RecordHeader
-from sparkmirror.wire.batch.reopen import OversizedRecord, ReopenedBatch, SourceRun
 
 _NULL = varint.encode(-1)
 

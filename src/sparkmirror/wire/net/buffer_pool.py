@@ -16,6 +16,9 @@ one thread.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 MIN_POOLED_BYTES = 1 << 14
 """Smaller frames are not kept: acknowledgements, metadata."""
 MAX_IDLE_BYTES = 1 << 26
@@ -64,6 +67,11 @@ class ResponseFrame:
         if self._holders == 0:
             raise ValueError("the frame is deallocated: its memory may hold another response")
         self._holders += 1
+
+    def reserve(self, size: int) -> Callable[[], None]:
+        """Count memory that is filled from the frame; return the function that releases it."""
+        self._pool.budget.reserve(size)
+        return partial(self._pool.budget.release, size)
 
     def release(self) -> None:
         """Drop one holder. The last release returns the memory to the pool."""

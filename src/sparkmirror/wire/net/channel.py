@@ -45,6 +45,8 @@ T = TypeVar("T")
 MAX_FIRST_RESPONSE_BYTES = 1 << 20
 """On a port of another protocol, the first bytes read as a length are far above this."""
 DEFAULT_TIMEOUT_S = 10.0
+READ_AHEAD_BYTES = 1 << 13
+"""One system call receives this much of the next responses: small ones whole."""
 RECEIVE_LOW_WATERMARK_BYTES = 1 << 19
 """The selector wakes after so many bytes of a large response: a wake-up costs more than a read."""
 
@@ -86,7 +88,11 @@ class Channel:
         self._in_flight: deque[InFlightRequest] = deque()
         self._deferred: deque[InFlightRequest] = deque()
         self._is_deferring = False
-        self._size_buffer = memoryview(bytearray(INT32.size))
+        self._ahead = memoryview(bytearray(READ_AHEAD_BYTES))
+        self._ahead_from = self._ahead_to = 0
+        """The bytes between are received and belong to the next frame."""
+        self._is_drained = False
+        """Whether the socket had nothing more at the last read, in this call of `on_readable`."""
         self._frame: ResponseFrame | None = None
         self._received = 0
         self._max_response_bytes = MAX_FIRST_RESPONSE_BYTES
@@ -144,6 +150,7 @@ class Channel:
 
     def on_readable(self) -> None:
         """Receive and deliver responses. Raises ClusterError if that closes the channel."""
+        self._is_drained = False
         while not self._closed:
             frame = self._receive()
             if frame is None:
@@ -240,35 +247,55 @@ class Channel:
     def _receive(self) -> ResponseFrame | None:
         """Receive more; return a frame when it is complete."""
         try:
-            if self._frame is None:
-                if not self._fill(self._size_buffer):
-                    return None
-                self._frame, self._received = self._pool.allocate(self._response_size()), 0
-            if not self._fill(self._frame.view):
-                self._transport.set_low_watermark(
-                    min(len(self._frame.view) - self._received, RECEIVE_LOW_WATERMARK_BYTES)
-                )
+            if self._frame is None and not self._begin_frame():
                 return None
+            frame = self._frame
+            assert frame is not None
+            while self._received < frame.size:
+                received = self._receive_into(frame.view[self._received :])
+                if received == 0:
+                    self._transport.set_low_watermark(
+                        min(frame.size - self._received, RECEIVE_LOW_WATERMARK_BYTES)
+                    )
+                    return None
+                self._received += received
             self._transport.set_low_watermark(1)
         except OSError as error:
             self._fail(
                 self.endpoint.translate_os_error(error, starting=not self._has_responded), error
             )
-        frame, self._frame, self._received = self._frame, None, 0
+        self._frame, self._received = None, 0
         return frame
 
-    def _fill(self, view: memoryview) -> bool:
-        while self._received < len(view):
-            received = self._transport.receive_into(view[self._received :])
+    def _begin_frame(self) -> bool:
+        """Allocate the next frame and put in what is received of it; False without its length."""
+        while self._ahead_to - self._ahead_from < INT32.size:
+            rest = bytes(self._ahead[self._ahead_from : self._ahead_to])
+            self._ahead[: len(rest)] = rest
+            self._ahead_from, self._ahead_to = 0, len(rest)
+            received = self._receive_into(self._ahead[len(rest) :])
             if received == 0:
                 return False
-            self._received += received
+            self._ahead_to += received
+        self._frame = frame = self._pool.allocate(self._response_size())
+        start = self._ahead_from + INT32.size
+        self._received = min(frame.size, self._ahead_to - start)
+        self._ahead_from = start + self._received
+        frame.view[: self._received] = self._ahead[start : self._ahead_from]
         return True
 
+    def _receive_into(self, view: memoryview) -> int:
+        """Receive into the view; return 0 if the socket has nothing."""
+        if self._is_drained:
+            return 0
+        received = self._transport.receive_into(view)
+        self._is_drained = received < len(view) and self._transport.is_drained_by_short_read
+        return received
+
     def _response_size(self) -> int:
-        (size,) = INT32.unpack(self._size_buffer)
+        (size,) = INT32.unpack_from(self._ahead, self._ahead_from)
         if not INT32.size <= size <= self._max_response_bytes:
-            is_http = bytes(self._size_buffer) == _HTTP
+            is_http = self._ahead[self._ahead_from : self._ahead_from + INT32.size] == _HTTP
             what = "it answers in HTTP" if is_http else f"it announces an answer of {size} bytes"
             self._fail(self._protocol_error(what))
         return int(size)

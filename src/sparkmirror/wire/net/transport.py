@@ -54,6 +54,9 @@ class TlsSession:
 class Transport(Protocol):
     """A socket as a channel uses it."""
 
+    is_drained_by_short_read: bool
+    """Whether a read of less than the view holds means that nothing more is there now."""
+
     @property
     def wants_write(self) -> bool:
         """Whether receiving must wait until the socket is writable (TLS)."""
@@ -142,6 +145,7 @@ def _discard_sent(queue: deque[BytesLike], sent: int) -> None:
 class PlaintextTransport:
     """A plain socket: many buffers in one system call, none is copied."""
 
+    is_drained_by_short_read = True
     wants_write = False
     tls_session = None
 
@@ -189,6 +193,9 @@ class PlaintextTransport:
 
 class TlsTransport:
     """A TLS socket: it accepts one buffer at a time, so small ones are joined first."""
+
+    is_drained_by_short_read = False
+    """A read returns the rest of one TLS record; the next one may be decrypted already."""
 
     def __init__(self, sock: ssl.SSLSocket) -> None:
         self._socket = sock

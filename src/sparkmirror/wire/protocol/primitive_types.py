@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from functools import lru_cache
 from types import MappingProxyType
-from uuid import UUID
 
 from sparkmirror.wire.batch.header import BytesLike
 
@@ -93,15 +91,9 @@ def read_compact_array_length(data: memoryview, at: int) -> tuple[int, int]:
     return max(count - 1, 0), at
 
 
-def read_uuid(data: memoryview, at: int) -> tuple[UUID, int]:
+def read_uuid_bytes(data: memoryview, at: int) -> tuple[bytes, int]:
     """Read a topic id."""
-    return _cached_uuid(bytes(slice_exactly(data, at, UUID_BYTES))), at + UUID_BYTES
-
-
-@lru_cache(maxsize=4096)
-def _cached_uuid(content: bytes) -> UUID:
-    """Cached: every response names the same few topics."""
-    return UUID(bytes=content)
+    return bytes(slice_exactly(data, at, UUID_BYTES)), at + UUID_BYTES
 
 
 def read_tagged_fields(data: memoryview, at: int) -> tuple[Mapping[int, memoryview], int]:

@@ -169,7 +169,7 @@ def produce_request(
         partitions = topics.setdefault(batch.topic, {})
         if batch.partition in partitions:
             raise ValueError(
-                f"two batches for partition {batch.partition} of {batch.topic} in one request:"
+                f"two batches for partition {batch.partition} of {batch.topic!r} in one request:"
                 " the broker would drop the first"
             )
         partitions[batch.partition] = batch

@@ -13,9 +13,10 @@ from sparkmirror.wire.batch import records
 from sparkmirror.wire.batch.aborted_transactions import AbortedTransaction
 from sparkmirror.wire.batch.compression import CompressionType
 from sparkmirror.wire.batch.header import TRANSACTIONAL
-from sparkmirror.wire.batch.lane_reason import LaneReason
+from sparkmirror.wire.batch.lanes.lane_reason import LaneReason
 from sparkmirror.wire.batch.records import Record, build_batch
 from sparkmirror.wire.batch.target_limits import TargetLimits
+from sparkmirror.wire.net.buffer_pool import BufferPool, MemoryBudget
 from tests.support.copy.pending_batches import make_lease
 from tests.support.copy.source_batches import response_with
 from tests.support.kafka.record_batches import LOG_APPEND_TIME, build_stored_batch, random_records
@@ -32,11 +33,11 @@ def queued_records(queue: PartitionQueue) -> list[Record]:
 def test_contiguous_batches_are_forwarded_without_a_copy() -> None:
     queue, frame = (
         PartitionQueue(make_lease(100, 50)),
-        response_with(plain_batch(100, 40), plain_batch(140, 50)),
+        response_with(plain_batch(100, 300), plain_batch(400, 350)),
     )
     converter = BatchConverter(TargetLimits())
     assert converter.convert(queue, frame, frame.view, ()) is None
-    assert [batch.spans for batch in queue.ready] == [((100, 40),), ((140, 50),)]
+    assert [batch.spans for batch in queue.ready] == [((100, 300),), ((400, 350),)]
     assert converter.pop_lanes() == {LaneReason.PLAIN: 2}
     assert converter.pop_lanes() == {}
 
@@ -44,7 +45,7 @@ def test_contiguous_batches_are_forwarded_without_a_copy() -> None:
 def test_a_response_is_retained_until_every_batch_in_it_is_acknowledged() -> None:
     queue, frame = (
         PartitionQueue(make_lease(100, 50)),
-        response_with(plain_batch(100, 40), plain_batch(140, 1)),
+        response_with(plain_batch(100, 300), plain_batch(400, 1)),
     )
     BatchConverter(TargetLimits()).convert(queue, frame, frame.view, ())
     frame.release()
@@ -162,17 +163,32 @@ def test_consecutive_small_batches_become_one() -> None:
             plain_batch(100, 2),
             plain_batch(102, 1),
             plain_batch(103, 3),
-            plain_batch(106, 40),
-            plain_batch(146, 1),
+            plain_batch(106, 300),
+            plain_batch(406, 1),
         ),
     )
     converter = BatchConverter(TargetLimits())
     assert converter.convert(queue, frame, frame.view, ()) is None
-    assert [batch.spans for batch in queue.ready] == [((100, 6),), ((106, 40),), ((146, 1),)]
-    assert [r.value for r in queued_records(queue)] == [b"v"] * 47
-    assert queue.next_fetch_offset == 147
+    assert [batch.spans for batch in queue.ready] == [((100, 6),), ((106, 300),), ((406, 1),)]
+    assert [r.value for r in queued_records(queue)] == [b"v"] * 307
+    assert queue.next_fetch_offset == 407
     assert converter.pop_lanes() == {LaneReason.MERGED: 3, LaneReason.PLAIN: 2}
     queue.check_invariants()
+
+
+def test_merged_batches_stay_in_the_memory_budget_until_they_are_acknowledged() -> None:
+    pool = BufferPool(MemoryBudget(1 << 20))
+    fetched = plain_batch(100, 2) + plain_batch(102, 1)
+    frame = pool.allocate(len(fetched))
+    frame.view[:] = fetched
+    queue = PartitionQueue(make_lease(100, 50))
+    assert BatchConverter(TargetLimits()).convert(queue, frame, frame.view, ()) is None
+    frame.release()
+    assert pool.budget.used == queue.ready[0].size
+    sent = queue.next_to_send()
+    assert sent
+    queue.acknowledge(sent)
+    assert pool.budget.used == 0
 
 
 def test_small_batches_with_a_marker_in_between_stay_apart() -> None:

@@ -96,7 +96,7 @@ class Task:
             new_transaction_manager=self._no_transactions,
             converters=ConverterFactory(),
         )
-        self.plan = FetchPlan(connection, False)
+        self.plan = FetchPlan(connection, False, 12)
         for number in NUMBERS:
             self.grant(number)
 

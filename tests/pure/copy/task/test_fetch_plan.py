@@ -78,7 +78,7 @@ def next_full(
 def test_a_new_lease_of_a_partition_that_only_the_broker_remembers_opens_a_session(
     connection: BrokerConnection,
 ) -> None:
-    plan, broker, before = FetchPlan(connection, False), Broker(), partition_at_0(0)
+    plan, broker, before = FetchPlan(connection, False, 12), Broker(), partition_at_0(0)
     broker.receive(plan, *next_full(plan, [before]))
     plan.mark_advanced(("orders", 0))
     before.end_now(LeaseEndReason.OUT_OF_RANGE, "the source was truncated")
@@ -96,7 +96,7 @@ def test_partitions_that_were_not_converted_in_time_come_first_the_next_time(
     connection: BrokerConnection,
 ) -> None:
     """Each response has the same four partitions, and there is time for one of them."""
-    plan = FetchPlan(connection, False)
+    plan = FetchPlan(connection, False, 12)
     converted = []
     for _ in range(8):
         first, *others = plan.in_turn([fetched(number) for number in range(4)])
@@ -148,7 +148,7 @@ class Reader:
     def __init__(self, connection: BrokerConnection) -> None:
         self.partitions = [partition_at_0(number) for number in range(6)]
         self.assigned = list(self.partitions)
-        self.plan, self.broker, self.now = FetchPlan(connection, False), Broker(), 10.0
+        self.plan, self.broker, self.now = FetchPlan(connection, False, 12), Broker(), 10.0
         self.full_requests = 0
 
     def wanted(self) -> dict[int, int]:
@@ -232,7 +232,7 @@ def test_only_another_assignment_needs_a_full_request(
 
 
 def test_only_partitions_that_advanced_are_named(connection: BrokerConnection) -> None:
-    plan, broker = FetchPlan(connection, False), Broker()
+    plan, broker = FetchPlan(connection, False, 12), Broker()
     broker.receive(plan, *next_full(plan, [partition_at_0(number) for number in range(1000)]))
     plan.mark_advanced(("orders", 3))
     plan.update(MAX_QUEUED_BYTES, now=1.0)
@@ -244,7 +244,7 @@ def test_a_partition_in_a_backoff_is_looked_at_when_the_backoff_ends(
     connection: BrokerConnection,
 ) -> None:
     failing = partition_at_0(0)
-    plan, broker = FetchPlan(connection, False), Broker()
+    plan, broker = FetchPlan(connection, False, 12), Broker()
     broker.receive(plan, *next_full(plan, [failing, partition_at_0(1)]))
     failing.fetch_backoff.start("source: down", 10.0)
     plan.mark_advanced(("orders", 0))
@@ -261,7 +261,7 @@ def test_after_any_change_the_next_request_is_a_full_one(
     connection: BrokerConnection,
 ) -> None:
     def started_plan() -> FetchPlan:
-        plan = FetchPlan(connection, False)
+        plan = FetchPlan(connection, False, 12)
         Broker().receive(plan, *next_full(plan, [partition_at_0(0)]))
         assert plan.can_continue(connection, PARTITION_MAX_BYTES)
         return plan
@@ -277,7 +277,7 @@ def test_after_any_change_the_next_request_is_a_full_one(
 def test_a_partition_that_is_leased_again_is_answered_although_nothing_has_changed(
     connection: BrokerConnection,
 ) -> None:
-    plan, broker, other = FetchPlan(connection, False), Broker(), partition_at_0(1)
+    plan, broker, other = FetchPlan(connection, False, 12), Broker(), partition_at_0(1)
     broker.receive(plan, *next_full(plan, [partition_at_0(0), other]))
     again = [partition_at_0(0), other]
     assert not plan.reads_all(again)

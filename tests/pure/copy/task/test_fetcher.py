@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from sparkmirror.copy.event_loop import EventLoop
-from sparkmirror.copy.task import fetch_pause as fetch_pause_module
+from sparkmirror.copy.task import fetch_wait as fetch_wait_module
 from sparkmirror.copy.task import fetcher as fetcher_module
 from sparkmirror.copy.task.cluster_connections import ClusterConnections
 from sparkmirror.copy.task.fetcher import (
@@ -43,7 +43,7 @@ from tests.support.kafka.fake_broker import (
     no_reply,
     response_reply,
 )
-from tests.support.kafka.log_brokers import running_log_brokers
+from tests.support.kafka.log_brokers import LogBrokers, running_log_brokers
 from tests.support.waiting import wait_until
 
 FETCH, METADATA = 1, 3
@@ -221,27 +221,81 @@ def test_what_is_not_converted_in_time_is_fetched_again(loop: EventLoop) -> None
         reader.cluster.close()
 
 
-def test_no_fetch_is_sent_during_the_pause_after_two_close_answers(
+def fetch_two_close_records(reader: Reader, brokers: LogBrokers) -> None:
+    """Fetch two records, one after the other. By `COLLECT_S` they come closely."""
+    for value in (b"a", b"b"):
+        assert not reader.fetcher.lets_records_collect(time.monotonic())
+        brokers.append(0, value)
+        fetched = reader.partitions[0].queue.next_fetch_offset + 1
+
+        def has_fetched(fetched: int = fetched) -> bool:
+            reader.turn()
+            return reader.partitions[0].queue.next_fetch_offset == fetched
+
+        wait_until(has_fetched, f"record {value!r}")
+
+
+def test_the_fetch_after_two_close_answers_waits_for_more_bytes(
     loop: EventLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fetch_pause_module, "PAUSE_S", 3600.0)
+    monkeypatch.setattr(fetch_wait_module, "COLLECT_S", 3600.0)
+    monkeypatch.setattr(fetcher_module, "MAX_WAIT_MS", LONG_POLL_MS - 1)
     with running_log_brokers(1, 1) as brokers:
         reader = Reader(loop, brokers.brokers[0])
         reader.position = 0
         reader.grant(0)
-        for value in (b"a", b"b"):
-            assert reader.fetcher.next_fetch_at(time.monotonic()) == math.inf
-            brokers.append(0, value)
-            fetched = reader.partitions[0].queue.next_fetch_offset + 1
+        fetch_two_close_records(reader, brokers)
+        fetches = len(brokers.fetch_min_bytes)
+        assert set(brokers.fetch_min_bytes) == {1}
+        assert reader.fetcher.next_fetch_at(time.monotonic()) == math.inf
 
-            def has_fetched(fetched: int = fetched) -> bool:
-                reader.turn()
-                return reader.partitions[0].queue.next_fetch_offset == fetched
+        def has_fetched_again() -> bool:
+            reader.turn()
+            return len(brokers.fetch_min_bytes) > fetches
 
-            wait_until(has_fetched, f"record {value!r}")
+        wait_until(has_fetched_again, "the next fetch")
+        assert reader.fetcher.lets_records_collect(time.monotonic())
+        assert brokers.fetch_min_bytes[fetches] > 1
+        assert brokers.fetch_waits_ms[fetches] == LONG_POLL_MS - 1
+        reader.cluster.close()
+
+
+def test_with_many_partitions_no_fetch_is_sent_during_the_pause_after_two_close_answers(
+    loop: EventLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetch_wait_module, "MAX_PARTITIONS_AT_BROKER", 0)
+    for name in ("COLLECT_S", "PAUSE_S"):
+        monkeypatch.setattr(fetch_wait_module, name, 3600.0)
+    with running_log_brokers(1, 1) as brokers:
+        reader = Reader(loop, brokers.brokers[0])
+        reader.position = 0
+        reader.grant(0)
+        fetch_two_close_records(reader, brokers)
         fetches = len(brokers.requests_of(FETCH))
         now = time.monotonic()
+        assert reader.fetcher.lets_records_collect(now)
         assert now < reader.fetcher.next_fetch_at(now) <= now + 3600
         reader.turn()
         assert len(brokers.requests_of(FETCH)) == fetches
         reader.cluster.close()
+
+
+def test_a_lost_connection_ends_the_wait_for_more_records(
+    loop: EventLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetch_wait_module, "COLLECT_S", 3600.0)
+    monkeypatch.setattr(fetcher_module, "MAX_WAIT_MS", LONG_POLL_MS)
+    with running_log_brokers(1, 1) as brokers:
+        reader = Reader(loop, brokers.brokers[0])
+        reader.position = 0
+        reader.grant(0)
+        fetch_two_close_records(reader, brokers)
+        reader.turn()
+        assert reader.fetcher.lets_records_collect(time.monotonic())
+
+    def has_lost_the_fetch() -> bool:
+        reader.turn()
+        return not reader.fetcher.lets_records_collect(time.monotonic())
+
+    wait_until(has_lost_the_fetch, "a lost fetch")
+    reader.cluster.close()

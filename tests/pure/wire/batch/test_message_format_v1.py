@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from sparkmirror.errors import BatchError
 from sparkmirror.wire.batch import message_format_v1
 from sparkmirror.wire.batch.compression import CompressionType
-from sparkmirror.wire.batch.forward_or_reopen import choose_lane
 from sparkmirror.wire.batch.header import iter_batches, read_header
-from sparkmirror.wire.batch.lane_reason import Lane, LaneReason
+from sparkmirror.wire.batch.lanes.forward_or_reopen import choose_lane
+from sparkmirror.wire.batch.lanes.lane_reason import Lane, LaneReason
 from sparkmirror.wire.batch.records import Record
 from sparkmirror.wire.batch.target_limits import TargetLimits
 from tests.support.kafka.record_batches import (

@@ -30,8 +30,8 @@ from sparkmirror.wire.protocol.topics.current_leader import BrokerNode, LeaderAn
 from sparkmirror.wire.protocol.topics.topic_key import TopicKey
 
 VERSIONS = (*VERSIONS_BY_NAME, *VERSIONS_BY_ID)
-ID = UUID("00112233-4455-6677-8899-aabbccddeeff")
-OTHER_ID = UUID(int=7)
+ID = UUID("00112233-4455-6677-8899-aabbccddeeff").bytes
+OTHER_ID = UUID(int=7).bytes
 
 _Topic = FetchRequest.FetchTopic
 _Partition = _Topic.FetchPartition
@@ -48,8 +48,8 @@ def topics_of(version: int) -> tuple[TopicKey, TopicKey]:
 
 
 def kafka_python_topic(make: Callable[..., Any], topic: TopicKey, partitions: list[Any]) -> Any:
-    if isinstance(topic, UUID):
-        return make(topic_id=topic, partitions=partitions)
+    if isinstance(topic, bytes):
+        return make(topic_id=UUID(bytes=topic), partitions=partitions)
     return make(topic=topic, partitions=partitions)
 
 
@@ -184,7 +184,7 @@ def test_a_response_is_read_as_kafka_python_wrote_it(version: int, data: st.Data
     expected = [(topic, partition) for topic in message.responses for partition in topic.partitions]
     assert len(answer.partitions) == len(expected)
     for got, (topic, partition) in zip(answer.partitions, expected, strict=True):
-        assert got.topic == (topic.topic_id if version in VERSIONS_BY_ID else topic.topic)
+        assert got.topic == (topic.topic_id.bytes if version in VERSIONS_BY_ID else topic.topic)
         assert got[1:6] == (
             partition.partition_index,
             partition.error_code,
@@ -218,7 +218,7 @@ def test_a_former_leader_names_the_new_leader_and_its_address() -> None:
         records=None,
     )
     message: Any = FetchResponse(
-        responses=[_ResponseTopic(topic_id=ID, partitions=[partition])],
+        responses=[_ResponseTopic(topic_id=UUID(bytes=ID), partitions=[partition])],
         node_endpoints=[node, other],
     )
     answer = read(16, message.encode(version=16))
@@ -244,7 +244,7 @@ def test_unknown_tagged_fields_are_ignored() -> None:
     )
     body = (
         b"\x00\x00\x00\x09\x00\x00\x00\x00\x00\x00\x02"
-        + ID.bytes
+        + ID
         + b"\x02"
         + partition
         + b"\x01\x63\x01z"

@@ -28,8 +28,8 @@ from sparkmirror.wire.protocol.topics.current_leader import BrokerNode, LeaderAn
 from sparkmirror.wire.protocol.topics.topic_key import TopicKey
 
 VERSIONS = (*VERSIONS_BY_NAME, *VERSIONS_BY_ID)
-ID = UUID("00112233-4455-6677-8899-aabbccddeeff")
-OTHER_ID = UUID(int=7)
+ID = UUID("00112233-4455-6677-8899-aabbccddeeff").bytes
+OTHER_ID = UUID(int=7).bytes
 
 _Topic = ProduceRequest.TopicProduceData
 _Partition = _Topic.PartitionProduceData
@@ -44,7 +44,9 @@ def topics_of(version: int) -> tuple[TopicKey, TopicKey]:
 
 
 def kafka_python_topic(make: Callable[..., Any], topic: TopicKey, **parts: Any) -> Any:
-    return make(topic_id=topic, **parts) if isinstance(topic, UUID) else make(name=topic, **parts)
+    if isinstance(topic, bytes):
+        return make(topic_id=UUID(bytes=topic), **parts)
+    return make(name=topic, **parts)
 
 
 def kafka_python_request(
@@ -94,7 +96,7 @@ def test_a_batch_is_not_copied_into_the_request(version: int) -> None:
 def test_two_batches_for_one_partition_are_refused(version: int) -> None:
     batches = [OutgoingBatch("t", 1, [b"a"]), OutgoingBatch("u", 1, [b"b"])]
     produce_request(version, batches, timeout_ms=1)
-    with pytest.raises(ValueError, match="two batches for partition 1 of t"):
+    with pytest.raises(ValueError, match="two batches for partition 1 of 't'"):
         produce_request(version, [*batches, OutgoingBatch("t", 1, [b"c"])], timeout_ms=1)
 
 
@@ -163,7 +165,10 @@ def test_a_response_is_read_as_kafka_python_wrote_it(version: int, data: st.Data
     answer = read(version, message.encode(version=version))
     assert answer.throttle_time_ms == message.throttle_time_ms
     expected = {
-        (topic.topic_id if version in VERSIONS_BY_ID else topic.name, partition.index): partition
+        (
+            topic.topic_id.bytes if version in VERSIONS_BY_ID else topic.name,
+            partition.index,
+        ): partition
         for topic in message.responses
         for partition in topic.partition_responses
     }

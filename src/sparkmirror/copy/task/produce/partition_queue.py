@@ -38,8 +38,8 @@ from sparkmirror.copy.task.produce.pending_batch import PendingBatch
 from sparkmirror.copy.task.produce.transaction_state import Transaction
 from sparkmirror.mirror.offsets.run_map import OffsetRun
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.batch.forward import BatchProducer
 from sparkmirror.wire.batch.header import NO_SEQUENCE
+from sparkmirror.wire.batch.lanes.forward import BatchProducer
 
 MAX_IN_FLIGHT_BATCHES = 5
 """How many batches per producer and partition a broker keeps to recognise duplicates."""

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sparkmirror.mirror.offsets.run_map import OffsetRun
-from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import BatchHeader, BytesLike
+from sparkmirror.wire.batch.lanes.forward import BatchProducer, forward_batch
 
 OffsetSpan = tuple[int, int]
 """Consecutive source offsets, as (first, length)."""

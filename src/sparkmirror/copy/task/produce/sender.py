@@ -105,6 +105,11 @@ class Sender:
             self.cluster.add_topic(sender.target.topic)
             self.mark_ready(sender)
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether batches are ready: the next answer of a broker may let the sender send them."""
+        return any(partition.queue.ready for partition in self._ready)
+
     def remove(self, partition: LeasedPartition) -> None:
         """Forget a partition whose lease is returned."""
         for sender in partition.senders():

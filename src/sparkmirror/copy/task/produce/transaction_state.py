@@ -27,7 +27,7 @@ from sparkmirror.copy.control.messages import LeaseEndReason
 from sparkmirror.copy.task.produce.pending_batch import PendingBatch
 from sparkmirror.copy.transactional_producer_config import TransactionalProducer
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.batch.forward import BatchProducer
+from sparkmirror.wire.batch.lanes.forward import BatchProducer
 from sparkmirror.wire.batch.sequence import next_sequence
 from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch
 from sparkmirror.wire.protocol.transactions import EPOCH_BUMPING_VERSION

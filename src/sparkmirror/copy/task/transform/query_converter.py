@@ -21,7 +21,7 @@ from sparkmirror.copy.task.transform.query_transform import CREATE_TIME, QueryTr
 from sparkmirror.copy.task.transform.record_evaluator import RecordRow
 from sparkmirror.copy.task.transform.transforming_converter import TransformingConverter
 from sparkmirror.wire.batch.header import BatchHeader
-from sparkmirror.wire.batch.lane_reason import Lane, LaneReason
+from sparkmirror.wire.batch.lanes.lane_reason import Lane, LaneReason
 from sparkmirror.wire.batch.records import read_records
 from sparkmirror.wire.net.buffer_pool import ResponseFrame
 

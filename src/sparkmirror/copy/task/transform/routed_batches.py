@@ -17,8 +17,8 @@ from sparkmirror.copy.task.produce.routing_queue import RoutingQueue
 from sparkmirror.copy.task.transform.batch_transform import RecordOutcomes
 from sparkmirror.copy.task.transform.dropped_records import DroppedRecords
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.batch.merge import MAX_MERGED_BYTES, MAX_TIME_GAP_MS
-from sparkmirror.wire.batch.reopen import OversizedRecord, ReopenedBatch
+from sparkmirror.wire.batch.lanes.merge import MAX_MERGED_BYTES, MAX_TIME_GAP_MS
+from sparkmirror.wire.batch.lanes.reopen import OversizedRecord, ReopenedBatch
 from sparkmirror.wire.batch.rewrite import RewrittenRecord, rewrite_batches
 from sparkmirror.wire.batch.target_limits import TargetLimits
 

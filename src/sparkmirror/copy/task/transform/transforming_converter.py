@@ -34,8 +34,8 @@ from sparkmirror.copy.task.transform.header_transform import HeaderTransform, co
 from sparkmirror.wire.batch.aborted_transactions import AbortedTransaction
 from sparkmirror.wire.batch.checksum import verify_crc
 from sparkmirror.wire.batch.header import BatchHeader
-from sparkmirror.wire.batch.lane_reason import Lane, LaneReason
-from sparkmirror.wire.batch.merge import is_mergeable
+from sparkmirror.wire.batch.lanes.lane_reason import Lane, LaneReason
+from sparkmirror.wire.batch.lanes.merge import FEW_RECORDS, is_mergeable
 from sparkmirror.wire.batch.records import Record, decompress_records, read_records
 from sparkmirror.wire.net.buffer_pool import ResponseFrame
 
@@ -137,7 +137,7 @@ class TransformingConverter(BatchConverter):
         assert self.headers is not None
         body = decompress_records(header, batch)
         position = self.batches.position(queue)
-        may_copy = not (reason is LaneReason.PLAIN and is_mergeable(header))
+        may_copy = not (reason is LaneReason.PLAIN and is_mergeable(header, FEW_RECORDS))
         if not self.headers.may_concern(body):
             if self.headers.filters_unnamed:
                 filtered = [header.next_offset - 1] * count_from(header, body, position)

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.compression import CompressionType
-from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import BytesLike, read_header
+from sparkmirror.wire.batch.lanes.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.records import Record, build_batch
 from sparkmirror.wire.batch.sequence import next_sequence
 from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from sparkmirror.backoff import Backoff, seconds_left
 from sparkmirror.errors import ClusterError, RequestRefused
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import NO_SEQUENCE, BytesLike, read_header
+from sparkmirror.wire.batch.lanes.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.message_format_v1 import NO_TIMESTAMP
 from sparkmirror.wire.batch.records import Record, build_batch
 from sparkmirror.wire.net.routing import LeaderOf, Router

@@ -12,8 +12,8 @@ from sparkmirror.copy.driver.fencing.fence import (
 )
 from sparkmirror.copy.driver.fencing.fence_markers import is_fence_marker
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import BatchHeader, read_header
+from sparkmirror.wire.batch.lanes.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.records import Record, build_batch
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 from sparkmirror.wire.protocol.producer_ids import ProducerIdAndEpoch

@@ -24,8 +24,8 @@ from sparkmirror.copy.task.transform.converter_factory import ConverterFactory
 from sparkmirror.errors import BatchError
 from sparkmirror.mirror.offsets.run_map import OffsetRun
 from sparkmirror.model import TopicPartition
-from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import HEADER_BYTES, BatchHeader, read_header
+from sparkmirror.wire.batch.lanes.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.records import Record, build_batch
 from sparkmirror.wire.batch.target_limits import TargetLimits
 from sparkmirror.wire.protocol.synchronous.synchronous_fetch import (

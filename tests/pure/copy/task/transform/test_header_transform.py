@@ -14,7 +14,7 @@ from sparkmirror.copy.task.transform.batch_transform import BatchTransform
 from sparkmirror.copy.task.transform.header_transform import HeaderTransform
 from sparkmirror.copy.task.transform.transforming_converter import TransformingConverter
 from sparkmirror.wire.batch.compression import CompressionType
-from sparkmirror.wire.batch.lane_reason import LaneReason
+from sparkmirror.wire.batch.lanes.lane_reason import LaneReason
 from sparkmirror.wire.batch.record_headers import (
     encode_header_section,
     encode_name,

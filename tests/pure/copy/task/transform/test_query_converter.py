@@ -19,7 +19,7 @@ from sparkmirror.copy.task.transform.query_converter import (
 )
 from sparkmirror.errors import ConfigError
 from sparkmirror.mirror.offsets.run_map import RunMap
-from sparkmirror.wire.batch.lane_reason import LaneReason
+from sparkmirror.wire.batch.lanes.lane_reason import LaneReason
 from sparkmirror.wire.batch.records import Record
 from sparkmirror.wire.batch.target_limits import TargetLimits
 from tests.support.copy.pending_batches import make_lease

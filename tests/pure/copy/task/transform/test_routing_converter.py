@@ -19,7 +19,7 @@ from sparkmirror.copy.task.transform.converter_factory import ConverterFactory
 from sparkmirror.copy.task.transform.query_converter import QueryConverter
 from sparkmirror.copy.task.transform.routed_batches import RoutedTopic
 from sparkmirror.copy.task.transform.transforming_converter import TransformingConverter
-from sparkmirror.wire.batch.lane_reason import LaneReason
+from sparkmirror.wire.batch.lanes.lane_reason import LaneReason
 from sparkmirror.wire.batch.records import Record
 from sparkmirror.wire.batch.target_limits import TargetLimits
 from tests.pure.copy.task.produce.test_transaction_state import LEASE, PRODUCER

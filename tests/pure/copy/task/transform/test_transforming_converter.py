@@ -14,7 +14,7 @@ from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
 from sparkmirror.copy.task.transform.transforming_converter import TransformingConverter
 from sparkmirror.mirror.offsets.run_map import RunMap
 from sparkmirror.wire.batch.compression import CompressionType
-from sparkmirror.wire.batch.lane_reason import LaneReason
+from sparkmirror.wire.batch.lanes.lane_reason import LaneReason
 from sparkmirror.wire.batch.records import Record
 from sparkmirror.wire.batch.target_limits import TargetLimits
 from tests.support.copy.pending_batches import make_lease

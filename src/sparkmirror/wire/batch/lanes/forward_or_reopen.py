@@ -23,7 +23,7 @@ from sparkmirror.wire.batch.header import (
     TRANSACTIONAL,
     BatchHeader,
 )
-from sparkmirror.wire.batch.lane_reason import LaneReason
+from sparkmirror.wire.batch.lanes.lane_reason import LaneReason
 from sparkmirror.wire.batch.target_limits import TargetLimits
 
 _UNCOMMON_ATTRIBUTES = ~(COMPRESSION_CODEC_MASK | TRANSACTIONAL)

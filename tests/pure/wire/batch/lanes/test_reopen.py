@@ -12,10 +12,15 @@ from hypothesis import strategies as st
 
 from sparkmirror.errors import BatchError
 from sparkmirror.wire.batch.compression import CompressionType
-from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import read_header
+from sparkmirror.wire.batch.lanes.forward import BatchProducer, forward_batch
+from sparkmirror.wire.batch.lanes.reopen import (
+    OversizedRecord,
+    ReopenedBatch,
+    SourceRun,
+    reopen_batch,
+)
 from sparkmirror.wire.batch.records import Record, build_batch
-from sparkmirror.wire.batch.reopen import OversizedRecord, ReopenedBatch, SourceRun, reopen_batch
 from sparkmirror.wire.batch.sequence import next_sequence
 from sparkmirror.wire.batch.target_limits import TargetLimits
 from tests.support.kafka.record_batches import (

@@ -15,6 +15,7 @@ from builtins import memoryview
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from sparkmirror.compiled_modules import module_form
 from sparkmirror.wire.batch import varint
 from sparkmirror.wire.batch.checksum import assemble_batch_from_parts
 from sparkmirror.wire.batch.compression import CompressionType
@@ -28,8 +29,10 @@ from sparkmirror.wire.batch.header import (
 )
 from sparkmirror.wire.batch.records import corrupt_batch, read_zigzag, scan_records
 
-MAX_SMALL_RECORDS = 32
-"""A batch with more records is sent alone: rewriting them costs more than the request it saves."""
+FEW_RECORDS = 32
+"""To rewrite so few records costs less than the request that it saves, in pure Python, too."""
+MAX_SMALL_RECORDS = 256 if module_form().is_compiled else FEW_RECORDS
+"""A batch with more records is sent alone."""
 MAX_MERGED_BYTES = 1 << 17
 """The largest merged batch: as large as a producer with linger makes them."""
 MAX_TIME_GAP_MS = 3_600_000
@@ -44,10 +47,10 @@ class SmallBatch(NamedTuple):
     batch: memoryview
 
 
-def is_mergeable(header: BatchHeader) -> bool:
+def is_mergeable(header: BatchHeader, max_records: int = MAX_SMALL_RECORDS) -> bool:
     """Whether to merge a batch that could be forwarded."""
     return (
-        header.record_count <= MAX_SMALL_RECORDS
+        header.record_count <= max_records
         and header.codec_id == CompressionType.NONE
         and header.size < MAX_MERGED_BYTES // 2
     )

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from sparkmirror.errors import BatchError
 from sparkmirror.wire.batch.checksum import verify_crc
 from sparkmirror.wire.batch.compression import CompressionType
-from sparkmirror.wire.batch.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.header import read_header
+from sparkmirror.wire.batch.lanes.forward import BatchProducer, forward_batch
 from sparkmirror.wire.batch.sequence import next_sequence
 from tests.support.kafka.record_batches import (
     DELETE_HORIZON,

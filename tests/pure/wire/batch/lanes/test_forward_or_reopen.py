@@ -8,7 +8,6 @@ import pytest
 
 from sparkmirror.errors import BatchError
 from sparkmirror.wire.batch.compression import CompressionType
-from sparkmirror.wire.batch.forward_or_reopen import choose_lane
 from sparkmirror.wire.batch.header import (
     CONTROL,
     DELETE_HORIZON,
@@ -16,7 +15,8 @@ from sparkmirror.wire.batch.header import (
     TRANSACTIONAL,
     BatchHeader,
 )
-from sparkmirror.wire.batch.lane_reason import Lane, LaneReason
+from sparkmirror.wire.batch.lanes.forward_or_reopen import choose_lane
+from sparkmirror.wire.batch.lanes.lane_reason import Lane, LaneReason
 from sparkmirror.wire.batch.target_limits import ALL_CODECS, TargetLimits
 from tests.support.kafka.record_batches import WITHOUT_ZSTD
 

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from sparkmirror.wire.batch import records
 from sparkmirror.wire.batch.checksum import verify_crc
 from sparkmirror.wire.batch.header import read_header
-from sparkmirror.wire.batch.merge import (
+from sparkmirror.wire.batch.lanes.merge import (
+    FEW_RECORDS,
     MAX_MERGED_BYTES,
+    MAX_SMALL_RECORDS,
     SmallBatch,
     fits_in_merged,
     is_consecutive,
@@ -72,7 +74,9 @@ def test_another_client_reads_the_same_records() -> None:
 def test_large_and_compressed_batches_are_not_merged() -> None:
     (one,) = small_batches([[Record(0, 1, b"k", b"v")]])
     assert is_mergeable(one.header)
-    assert not is_mergeable(one.header._replace(record_count=33))
+    assert is_mergeable(one.header._replace(record_count=MAX_SMALL_RECORDS))
+    assert not is_mergeable(one.header._replace(record_count=MAX_SMALL_RECORDS + 1))
+    assert not is_mergeable(one.header._replace(record_count=FEW_RECORDS + 1), FEW_RECORDS)
     assert not is_mergeable(one.header._replace(attributes=3))
     assert not is_mergeable(one.header._replace(length=MAX_MERGED_BYTES))
 
