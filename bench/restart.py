@@ -16,11 +16,11 @@ from bench.latency import FIRST_RECORD_S
 from bench.scale import Scale
 from bench.session import BenchSession, rotated_systems
 from bench.steady import SYSTEMS, producing, steady_flow
-from bench.steady_rates import RATES
+from bench.steady_rates import SteadyRate
 from bench.systems import System
 
 NAME = "restart"
-RATE = next(rate for rate in RATES if rate.name == "1000-single")
+RATE = SteadyRate(per_second=1_000, topics=1, partitions=4)
 RUNNING_S = 20.0
 """Sparkmirror's short first epoch is over then, and Java has written offsets."""
 LAST_WRITES_S = 1.0

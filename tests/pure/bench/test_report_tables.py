@@ -128,7 +128,7 @@ def test_a_row_without_a_second_system_has_no_verdict() -> None:
 
 def steady_run(who: System, cpu_share: float) -> BenchRun:
     return BenchRun(
-        bench="steady", workload="100-single", who=who, round=1, figures={"cpu_share": cpu_share}
+        bench="steady", workload="100-4-single", who=who, round=1, figures={"cpu_share": cpu_share}
     )
 
 
