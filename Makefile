@@ -179,7 +179,7 @@ lock: $(READY) ## pin the newest dependencies, with hashes
 	@$(COMPILE) pyproject.toml --extra spark --extra lab --extra msk --group dev --output-file requirements/dev.txt
 	@$(BIN)/python -c '$(JAVA_PACKAGE)' | $(COMPILE) - --output-file requirements/java.txt
 	@$(COMPILE) pyproject.toml --extra spark --extra msk --constraints requirements/dev.txt --output-file requirements/image.txt
-	@printf 'hatchling\nsetuptools\n' | $(COMPILE) - --constraints requirements/dev.txt --output-file requirements/image-build.txt
+	@printf 'hatchling\nmypy\nsetuptools\n' | $(COMPILE) - --constraints requirements/dev.txt --output-file requirements/image-build.txt
 
 clean: ## remove the virtual environment, compiled modules and the tools' caches (not the jars)
 	@rm -rf $(VENV) src/sparkmirror/compiled .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -110,7 +110,7 @@ def test_any_command_runs_without_rights(storage: ContainerStorage) -> None:
     user, first, java, version = ran.stdout.splitlines()
     assert (user, first.split()) == ("185", ["1", "tini"])
     assert '"17.' in java
-    assert version.startswith(f"sparkmirror, version {IMAGE.partition(':')[2]} (pure Python")
+    assert version.startswith(f"sparkmirror, version {IMAGE.partition(':')[2]} (compiled)")
     tools = "curl --version && jq --version && openssl version"
     ran = run_to_end(storage, IMAGE, "bash", "-c", tools)
     assert ran.returncode == 0, ran.stderr
