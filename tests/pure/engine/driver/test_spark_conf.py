@@ -152,7 +152,7 @@ def test_the_jvm_begins_with_a_small_heap_and_does_not_relocate_its_class_archiv
     assert options.index("-XX:+UnlockDiagnosticVMOptions") < options.index(
         "-XX:ArchiveRelocationMode=0"
     )
-    assert {"-Xms48m", "-Xmn16m"} <= set(options)
+    assert {"-Xms48m", "-Xmn16m", "-XX:MaxMetaspaceSize=256m"} <= set(options)
 
 
 @pytest.mark.parametrize(("given", "expected"), [({}, "2"), ({"MALLOC_ARENA_MAX": "8"}, "8")])
