@@ -30,6 +30,8 @@ def build_libraries(directory: Path) -> None:
             target_dir=f"{scratch}/c",
             group_name=LIBRARY_NAME.removesuffix("__mypyc"),
         )
+        for extension in extensions:
+            extension.extra_compile_args.append("-fno-semantic-interposition")
         distribution = Distribution({"name": "sparkmirror", "ext_modules": extensions})
         command = build_ext(distribution)
         command.build_lib, command.build_temp = str(directory), f"{scratch}/objects"

@@ -15,14 +15,14 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from sparkmirror.errors import ClusterError, MirrorError
 
 T = TypeVar("T")
 
-BACKGROUND_THREADS = 4
-MAX_READ_UNASKED = 3
+BACKGROUND_THREADS: Final = 4
+MAX_READ_UNASKED: Final = 3
 """From so many channels a loop reads without asking the system whether they have anything."""
 
 

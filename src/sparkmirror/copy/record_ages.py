@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-_RECENT_REPORTS = 3
-_NEVER = 1 << 62
+_RECENT_REPORTS: Final = 3
+_NEVER: Final = 1 << 62
 
 
 class AgeSummary(NamedTuple):

@@ -244,7 +244,7 @@ class BatchConverter:
         if not small:
             return
         try:
-            merged = memoryview(merge_batches(small)) if len(small) > 1 else None
+            merged = merge_batches(small) if len(small) > 1 else None
         except BatchError:
             merged = None  # the checksum is right, so each batch is forwarded unchanged
         if merged is None:
@@ -256,8 +256,8 @@ class BatchConverter:
         first, last = small[0].header, small[-1].header
         header = read_header(merged)
         spans = ((first.base_offset, header.record_count),)
-        release = frame.reserve(len(merged))
-        self._enqueue(queue, header, merged, spans, last.next_offset, release)
+        batch, release = frame.keep(merged)
+        self._enqueue(queue, header, batch, spans, last.next_offset, release)
 
     def _reopen(
         self, queue: PartitionQueue, header: BatchHeader, batch: memoryview

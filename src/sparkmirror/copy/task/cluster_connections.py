@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Final
 
 from sparkmirror.backoff import Backoff
 from sparkmirror.copy.event_loop import EventLoop
@@ -33,12 +34,12 @@ from sparkmirror.wire.protocol.topics.topic_key import TopicKey
 log = logging.getLogger(__name__)
 
 CONNECT_TIMEOUT_S = 10.0
-METADATA_MAX_AGE_S = 300.0
+METADATA_MAX_AGE_S: Final = 300.0
 REOPEN_GRACE_S = 2.0
 """How long a lost connection may take to be opened again before the loss is an error."""
-NO_LEADER_INTERVAL_S = 0.5
+NO_LEADER_INTERVAL_S: Final = 0.5
 """How often to request metadata of a topic that has a partition without a leader."""
-STABLE_CONNECTION_S = 5.0
+STABLE_CONNECTION_S: Final = 5.0
 """After a connection of this length the pause before the next one is short again."""
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from sparkmirror.copy.task.leased_partition import LeasedPartition
 from sparkmirror.wire.net.connection import BrokerConnection
@@ -21,8 +21,8 @@ from sparkmirror.wire.protocol.fetch_session import FetchSession
 from sparkmirror.wire.protocol.topics.current_leader import NO_LEADER_EPOCH
 from sparkmirror.wire.protocol.topics.topic_key import TopicKey
 
-MIN_FETCH_BYTES = 4 << 20
-MAX_FETCH_BYTES = 32 << 20
+MIN_FETCH_BYTES: Final = 4 << 20
+MAX_FETCH_BYTES: Final = 32 << 20
 
 RequestedPartitions: TypeAlias = dict[TopicKeyPartition, tuple[LeasedPartition, int]]
 """The requested partitions, each with the requested offset."""

@@ -18,6 +18,7 @@ catches up: handling that takes longer. No I/O.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 COLLECT_S = 0.003
 """Records that follow each other within this time collect. A fetch asks for what arrives in it."""
@@ -26,10 +27,10 @@ MAX_WAIT_MS = 5
 the records, and the next ones may be a little late: an expired wait costs the broker more."""
 PAUSE_S = 0.00175
 """The pause before a fetch of many partitions. Their batches come in groups, in any case."""
-LARGE_ANSWER_BYTES = 1 << 18
+LARGE_ANSWER_BYTES: Final = 1 << 18
 MAX_PARTITIONS_AT_BROKER = 16
 """For more partitions the task pauses instead."""
-_SMOOTHING = 0.25
+_SMOOTHING: Final = 0.25
 """The share of the last answer in the rate."""
 
 

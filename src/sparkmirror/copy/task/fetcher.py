@@ -22,6 +22,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Final
 
 from sparkmirror.copy.control.messages import LeaseEndReason
 from sparkmirror.copy.task.cluster_connections import ClusterConnections
@@ -56,21 +57,21 @@ from sparkmirror.wire.protocol.fetch import (
 from sparkmirror.wire.protocol.fetch_session import SESSION_ERRORS
 from sparkmirror.wire.protocol.topics.topic_key import TopicKey
 
-PARTITION_BYTES = 1 << 20
-MAX_BUFFERED_RESPONSES = 4
+PARTITION_BYTES: Final = 1 << 20
+MAX_BUFFERED_RESPONSES: Final = 4
 """How many responses may be in memory before the next fetch waits for acknowledgements."""
-LONG_POLL_MS = 500
-SHORT_POLL_MS = 5
-IDLE_POLL_MS = 1_800
+LONG_POLL_MS: Final = 500
+SHORT_POLL_MS: Final = 5
+IDLE_POLL_MS: Final = 1_800
 """How long a fetch waits at a broker without news. Below the interval at which leases are renewed,
 so that a renewal follows an answer and needs no wake-up of its own."""
 QUIET_S = 2.0
 """After so long without news from a broker a fetch waits longer."""
-MAX_END_AGE_S = 5.0
+MAX_END_AGE_S: Final = 5.0
 """After so long without an answer to a fetch, the end of the source's log may have moved."""
-MAX_CONVERSION_S = 0.5
+MAX_CONVERSION_S: Final = 0.5
 """After so long the conversion of a response stops, at the end of a batch."""
-REFRESH_INTERVAL_S = 30.0
+REFRESH_INTERVAL_S: Final = 30.0
 """How often to assign partitions to brokers again if no event invalidates the assignment. Every
 event that changes it does so: this only limits the effect of an omission."""
 

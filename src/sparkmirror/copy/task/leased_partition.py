@@ -17,7 +17,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sparkmirror.backoff import Backoff
 from sparkmirror.copy.control.failure_counts import FailureCounts
@@ -28,8 +28,8 @@ from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
 from sparkmirror.model import TopicPartition
 from sparkmirror.wire.protocol.produce import partition_overhead
 
-UNKNOWN_END_OFFSET = -1
-DEAD_LETTER_WAIT_S = 0.1
+UNKNOWN_END_OFFSET: Final = -1
+DEAD_LETTER_WAIT_S: Final = 0.1
 """How long a full queue with dead letters is not looked at again."""
 
 
@@ -49,7 +49,7 @@ class BrokerReachability:
         return "; ".join(f"{side}: {error}" for side, error in sides.items() if error)
 
 
-REACHABLE = BrokerReachability()
+REACHABLE: Final = BrokerReachability()
 
 
 class ProgressValues(NamedTuple):

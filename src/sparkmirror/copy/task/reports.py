@@ -20,6 +20,7 @@ import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from typing import Final
 
 from sparkmirror.copy.control.messages import ControlMessage, LeaseProgress, ProgressReport
 from sparkmirror.copy.task.changed_partitions import ChangedPartitions
@@ -34,17 +35,17 @@ from sparkmirror.copy.task.receipts.receipt_collector import ReceiptCollector
 from sparkmirror.mirror.offsets.joined_runs import join_runs
 from sparkmirror.mirror.offsets.run_map import OffsetRun
 
-IDLE_INTERVALS = 2
+IDLE_INTERVALS: Final = 2
 """After so many intervals a report is sent that has no news: it renews the lease."""
-EARLY_INTERVALS = 0.25
+EARLY_INTERVALS: Final = 0.25
 """A task that is awake renews its lease up to so many intervals before it must."""
-FULL_SCAN_INTERVAL_S = 30.0
+FULL_SCAN_INTERVAL_S: Final = 30.0
 """How often a report looks at all partitions. Whatever changes a partition marks it: this only
 limits the effect of an omission."""
-MAX_RUNS_PER_REPORT = 5_000
+MAX_RUNS_PER_REPORT: Final = 5_000
 """A report has so many runs, and more only for markers between them, or one for each of more
 partitions. The driver needs 9 µs for a run: 5 % of a core for a task that reports every second."""
-MAX_RUNS_PER_PARTITION = 1_000
+MAX_RUNS_PER_PARTITION: Final = 1_000
 """So many of them at the most are of one partition: its run map keeps 100,000."""
 
 Run = tuple[str, int, int, int]

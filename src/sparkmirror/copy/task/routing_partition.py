@@ -13,16 +13,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 from sparkmirror.copy.control.messages import NO_CODEC, LeaseEndReason
 from sparkmirror.copy.task.leased_partition import LeasedPartition
 from sparkmirror.copy.task.produce.routing_queue import RoutingQueue
 from sparkmirror.model import TopicPartition
 
-ROUTE_TIMEOUT_S = 10.0
+ROUTE_TIMEOUT_S: Final = 10.0
 """How long a group waits for a topic without a leader before the driver looks at the topic."""
 
-LEADERLESS_WAIT_S = 0.1
+LEADERLESS_WAIT_S: Final = 0.1
 """How long fetches of other partitions may at least wait at the broker meanwhile."""
 
 

@@ -18,12 +18,12 @@ import enum
 import struct
 from collections import deque
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sparkmirror.wire.batch import records
 from sparkmirror.wire.batch.header import CONTROL, TRANSACTIONAL, BatchHeader, BytesLike
 
-_CONTROL_KEY = struct.Struct(">hh")
+_CONTROL_KEY: Final = struct.Struct(">hh")
 
 
 class AbortedTransaction(NamedTuple):
@@ -33,7 +33,7 @@ class AbortedTransaction(NamedTuple):
     producer_id: int
 
 
-_MAX_CONTROL_BYTES = 1 << 16
+_MAX_CONTROL_BYTES: Final = 1 << 16
 """A control record has a few bytes. A damaged one must not take the memory of a large batch."""
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable
-from typing import cast
+from typing import Final, cast
 
 from awscrt.checksums import combine_crc32c
 from awscrt.checksums import crc32c as _library_crc32c
@@ -32,10 +32,11 @@ from sparkmirror.wire.batch.header import (
     BytesLike,
 )
 
-_INT32, _UINT32 = struct.Struct(">i"), struct.Struct(">I")
+_INT32: Final = struct.Struct(">i")
+_UINT32: Final = struct.Struct(">I")
 
 # The library accepts any buffer but declares `bytes`.
-crc32c = cast("Callable[[BytesLike, int], int]", _library_crc32c)
+crc32c: Final = cast("Callable[[BytesLike, int], int]", _library_crc32c)
 
 
 def verify_crc(header: BatchHeader, batch: BytesLike) -> None:

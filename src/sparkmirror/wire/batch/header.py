@@ -24,32 +24,32 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from sparkmirror.errors import BatchError
 
 BytesLike: TypeAlias = bytes | bytearray | memoryview
 
-HEADER_STRUCT = struct.Struct(">qiibIhiqqqhii")
-HEADER_BYTES = HEADER_STRUCT.size
-LOG_OVERHEAD = 12
+HEADER_STRUCT: Final = struct.Struct(">qiibIhiqqqhii")
+HEADER_BYTES: Final = HEADER_STRUCT.size
+LOG_OVERHEAD: Final = 12
 """The length field counts the bytes after itself: a batch is `length + 12` bytes."""
-ATTRIBUTES_OFFSET = 21
+ATTRIBUTES_OFFSET: Final = 21
 """The first byte that the checksum covers."""
 
-COMPRESSION_CODEC_MASK = 0x07
-LOG_APPEND_TIME = 0x08
-TRANSACTIONAL = 0x10
-CONTROL = 0x20
-DELETE_HORIZON = 0x40
+COMPRESSION_CODEC_MASK: Final = 0x07
+LOG_APPEND_TIME: Final = 0x08
+TRANSACTIONAL: Final = 0x10
+CONTROL: Final = 0x20
+DELETE_HORIZON: Final = 0x40
 
-MAGIC = 2
-NO_PRODUCER_ID = -1
-NO_SEQUENCE = -1
-NO_EPOCH = -1
+MAGIC: Final = 2
+NO_PRODUCER_ID: Final = -1
+NO_SEQUENCE: Final = -1
+NO_EPOCH: Final = -1
 
-_LENGTH_AND_MAGIC = struct.Struct(">8xi4xb")
-_MIN_LENGTHS = (14, 22, HEADER_BYTES - LOG_OVERHEAD)
+_LENGTH_AND_MAGIC: Final = struct.Struct(">8xi4xb")
+_MIN_LENGTHS: Final = (14, 22, HEADER_BYTES - LOG_OVERHEAD)
 
 
 class BatchSpan(NamedTuple):

@@ -10,11 +10,12 @@ equal sections have the same headers.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from sparkmirror.wire.batch import varint
 from sparkmirror.wire.batch.records import RecordHeader
 
-NO_HEADERS = b"\0"
+NO_HEADERS: Final = b"\0"
 """The section of a record without headers."""
 
 
@@ -102,4 +103,4 @@ def encode_header_section(headers: Sequence[RecordHeader]) -> bytes:
     return b"".join(parts)
 
 
-_NULL = varint.encode(-1)
+_NULL: Final = varint.encode(-1)

@@ -13,7 +13,7 @@ a batch is based on it. It is written for speed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from sparkmirror.errors import BatchError
 from sparkmirror.wire.batch import varint
@@ -43,7 +43,10 @@ rest, offset delta, timestamp delta, end. A plain tuple, for speed.
     start    fields                         number         rest                  end
     | length | attributes | timestamp delta | offset delta | key, value, headers |
 """
-SLOT_START, SLOT_OFFSET_DELTA, SLOT_TIMESTAMP_DELTA, SLOT_END = 0, 4, 5, 6
+SLOT_START: Final = 0
+SLOT_OFFSET_DELTA: Final = 4
+SLOT_TIMESTAMP_DELTA: Final = 5
+SLOT_END: Final = 6
 
 
 class Record(NamedTuple):

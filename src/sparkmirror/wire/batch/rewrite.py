@@ -11,7 +11,7 @@ into one batch of the target are cut at the middle of their bytes until each par
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sparkmirror.wire.batch import varint
 from sparkmirror.wire.batch.checksum import assemble_batch
@@ -27,7 +27,7 @@ from sparkmirror.wire.batch.lanes.reopen import OversizedRecord, ReopenedBatch, 
 from sparkmirror.wire.batch.record_headers import encode_header_section
 from sparkmirror.wire.batch.records import RecordHeader
 
-_NULL = varint.encode(-1)
+_NULL: Final = varint.encode(-1)
 
 
 class RewrittenRecord(NamedTuple):

@@ -11,8 +11,10 @@ epoch starts at 0.
 
 from __future__ import annotations
 
-SEQUENCE_COUNT = 1 << 31
-_MASK = SEQUENCE_COUNT - 1
+from typing import Final
+
+SEQUENCE_COUNT: Final = 1 << 31
+_MASK: Final = SEQUENCE_COUNT - 1
 
 
 def sequence_at(target_offset: int, anchor: int) -> int:

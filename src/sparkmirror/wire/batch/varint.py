@@ -6,9 +6,11 @@ byte, low bits first. The high bit means that another byte follows.
 
 from __future__ import annotations
 
+from typing import Final
+
 from sparkmirror.wire.batch.header import BytesLike
 
-MAX_VARINT_BYTES = 10
+MAX_VARINT_BYTES: Final = 10
 """The longest varint: 64 bits, seven per byte."""
 
 
@@ -37,7 +39,7 @@ def decode(data: BytesLike, at: int) -> tuple[int, int]:
     raise ValueError(f"a number that does not end or is too large, {at} bytes into its records")
 
 
-SMALL_VARINTS: tuple[bytes, ...] = (
+SMALL_VARINTS: Final[tuple[bytes, ...]] = (
     *(bytes((number << 1,)) for number in range(1 << 6)),
     *(bytes((number << 1 & 0x7F | 0x80, number >> 6)) for number in range(1 << 6, 1 << 13)),
 )

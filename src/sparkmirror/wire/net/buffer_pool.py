@@ -18,10 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Final
 
-MIN_POOLED_BYTES = 1 << 14
+MIN_POOLED_BYTES: Final = 1 << 14
 """Smaller frames are not kept: acknowledgements, metadata."""
-MAX_IDLE_BYTES = 1 << 26
+MAX_IDLE_BYTES: Final = 1 << 26
 """The most idle memory that a pool keeps."""
 
 
@@ -68,10 +69,18 @@ class ResponseFrame:
             raise ValueError("the frame is deallocated: its memory may hold another response")
         self._holders += 1
 
-    def reserve(self, size: int) -> Callable[[], None]:
-        """Count memory that is filled from the frame; return the function that releases it."""
-        self._pool.budget.reserve(size)
-        return partial(self._pool.budget.release, size)
+    def keep(self, content: bytearray) -> tuple[memoryview, Callable[[], None]]:
+        """Count bytes that were made from the frame; return them and the function that drops them.
+
+        Large ones are copied to memory of the pool, which is cheaper than new memory for each.
+        """
+        size = len(content)
+        if size < MIN_POOLED_BYTES:
+            self._pool.budget.reserve(size)
+            return memoryview(content), partial(self._pool.budget.release, size)
+        frame = self._pool.allocate(size)
+        frame.view[:] = content
+        return frame.view[:], frame.release
 
     def release(self) -> None:
         """Drop one holder. The last release returns the memory to the pool."""

@@ -23,7 +23,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 from sparkmirror.errors import ClusterError, ClusterUnavailable
 from sparkmirror.wire.batch.header import BytesLike
@@ -42,18 +42,18 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-MAX_FIRST_RESPONSE_BYTES = 1 << 20
+MAX_FIRST_RESPONSE_BYTES: Final = 1 << 20
 """On a port of another protocol, the first bytes read as a length are far above this."""
-DEFAULT_TIMEOUT_S = 10.0
-READ_AHEAD_BYTES = 1 << 13
+DEFAULT_TIMEOUT_S: Final = 10.0
+READ_AHEAD_BYTES: Final = 1 << 13
 """One system call receives this much of the next responses: small ones whole."""
-RECEIVE_LOW_WATERMARK_BYTES = 1 << 19
+RECEIVE_LOW_WATERMARK_BYTES: Final = 1 << 19
 """The selector wakes after so many bytes of a large response: a wake-up costs more than a read."""
 
-_REQUEST_HEADER = struct.Struct(">ihhi")
-_MAX_CORRELATION_ID = 0x7FFFFFFF
-_HTTP = b"HTTP"
-_DECODE_ERRORS = (ValueError, IndexError, KeyError, TypeError, struct.error)
+_REQUEST_HEADER: Final = struct.Struct(">ihhi")
+_MAX_CORRELATION_ID: Final = 0x7FFFFFFF
+_HTTP: Final[bytes] = b"HTTP"
+_DECODE_ERRORS: Final = (ValueError, IndexError, KeyError, TypeError, struct.error)
 """Exceptions of decoders, our own and kafka-python's, for malformed bytes."""
 
 

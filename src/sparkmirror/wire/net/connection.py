@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Final
 
 from sparkmirror.backoff import JITTER
 from sparkmirror.errors import ClusterError, ConfigError
@@ -47,11 +48,11 @@ from sparkmirror.wire.protocol.kafka_python_messages import (
 
 log = logging.getLogger(__name__)
 
-CHECK_LOGIN = "the next attempt uses the token or ticket that has arrived meanwhile"
-CHECK_SETTINGS = "the next attempt reads them again"
-MAX_RESPONSE_BYTES = 1 << 28
-CLIENT_SOFTWARE_NAME = "sparkmirror"
-CLIENT_SOFTWARE_VERSION = "1"
+CHECK_LOGIN: Final = "the next attempt uses the token or ticket that has arrived meanwhile"
+CHECK_SETTINGS: Final = "the next attempt reads them again"
+MAX_RESPONSE_BYTES: Final = 1 << 28
+CLIENT_SOFTWARE_NAME: Final = "sparkmirror"
+CLIENT_SOFTWARE_VERSION: Final = "1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

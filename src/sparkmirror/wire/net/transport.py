@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from sparkmirror.wire.batch.header import BytesLike
 
@@ -27,18 +27,18 @@ def _kernel_release(text: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", text)[:2])
 
 
-MAX_BUFFERS_PER_CALL = min(os.sysconf("SC_IOV_MAX"), 1024)
+MAX_BUFFERS_PER_CALL: Final = min(os.sysconf("SC_IOV_MAX"), 1024)
 """The most buffers in one system call."""
-LOW_WATERMARK_GROWS_BUFFER = platform.system() == "Linux" and _kernel_release(
+LOW_WATERMARK_GROWS_BUFFER: Final = platform.system() == "Linux" and _kernel_release(
     platform.release()
 ) >= (5, 12)
 """Whether SO_RCVLOWAT enlarges the receive buffer. Without that, a socket could wait forever for
 more bytes than its buffer holds."""
-KEEP_ALIVE_OPTIONS = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
+KEEP_ALIVE_OPTIONS: Final = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 """After how many seconds of idling an empty packet is sent, how far apart the next ones are, and
 how many without an answer end the connection. Load balancers forget connections that idle for
 minutes, four in Azure, and tell no side: a request would then wait for its time limit."""
-TLS_JOIN_BYTES = 1 << 16
+TLS_JOIN_BYTES: Final = 1 << 16
 """TLS joins buffers up to this size: a copy costs less than a TLS record and a system call."""
 
 

@@ -20,7 +20,7 @@ from builtins import memoryview
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from sparkmirror.wire.batch.aborted_transactions import AbortedTransaction
 from sparkmirror.wire.net.buffer_pool import ResponseFrame
@@ -53,33 +53,35 @@ from sparkmirror.wire.protocol.topics.topic_key import (
     require_name,
 )
 
-API_KEY = 1
-VERSIONS_BY_NAME = (6, 10, 11, 12)
-VERSIONS_BY_ID = (13, 16)
-FIRST_WITH_SESSION_AND_EPOCH = 10
+API_KEY: Final = 1
+VERSIONS_BY_NAME: Final = (6, 10, 11, 12)
+VERSIONS_BY_ID: Final = (13, 16)
+FIRST_WITH_SESSION_AND_EPOCH: Final = 10
 """Of the versions used here."""
-FIRST_WITH_RACK = 11
-FIRST_FLEXIBLE = 12
-FIRST_BY_ID = 13
-FIRST_WITHOUT_REPLICA_ID = 15
+FIRST_WITH_RACK: Final = 11
+FIRST_FLEXIBLE: Final = 12
+FIRST_BY_ID: Final = 13
+FIRST_WITHOUT_REPLICA_ID: Final = 15
 
-_CONSUMER_REPLICA_ID = -1
-_NO_LOG_START_OFFSET = -1
-_REPLICA = struct.Struct(">i")
-_REQUEST = struct.Struct(">iiib")
-_SESSION = struct.Struct(">ii")
-_OLD_FETCH_PARTITION = struct.Struct(">iqqi")
-_FETCH_PARTITION = struct.Struct(">iiqqi")
-_FLEXIBLE_FETCH_PARTITION = struct.Struct(">iiqiqix")
-_OLD_RESPONSE = struct.Struct(">i")
-_RESPONSE = struct.Struct(">ihi")
-_PARTITION = struct.Struct(">ihqqq")
-_ABORTED = struct.Struct(">qq")
-_EPOCH_END = struct.Struct(">iq")
-_DIVERGING_TAG, _LEADER_TAG, _ENDPOINTS_TAG = 0, 1, 0
+_CONSUMER_REPLICA_ID: Final = -1
+_NO_LOG_START_OFFSET: Final = -1
+_REPLICA: Final = struct.Struct(">i")
+_REQUEST: Final = struct.Struct(">iiib")
+_SESSION: Final = struct.Struct(">ii")
+_OLD_FETCH_PARTITION: Final = struct.Struct(">iqqi")
+_FETCH_PARTITION: Final = struct.Struct(">iiqqi")
+_FLEXIBLE_FETCH_PARTITION: Final = struct.Struct(">iiqiqix")
+_OLD_RESPONSE: Final = struct.Struct(">i")
+_RESPONSE: Final = struct.Struct(">ihi")
+_PARTITION: Final = struct.Struct(">ihqqq")
+_ABORTED: Final = struct.Struct(">qq")
+_EPOCH_END: Final = struct.Struct(">iq")
+_DIVERGING_TAG: Final = 0
+_LEADER_TAG: Final = 1
+_ENDPOINTS_TAG: Final = 0
 
 
-NO_SESSION = (0, -1)
+NO_SESSION: Final = (0, -1)
 """A request without a session; (0, 0) requests one."""
 
 TopicKeyPartition: TypeAlias = tuple[TopicKey, int]

@@ -16,12 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from sparkmirror.wire.protocol.error_codes import ErrorCode
 from sparkmirror.wire.protocol.fetch import FetchPosition, TopicKeyPartition
 
-_MAX_EPOCH = 0x7FFFFFFF
-SESSION_ERRORS = frozenset(
+_MAX_EPOCH: Final = 0x7FFFFFFF
+SESSION_ERRORS: Final = frozenset(
     {
         ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
         ErrorCode.INVALID_FETCH_SESSION_EPOCH,

@@ -11,17 +11,18 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Final
 
 from sparkmirror.wire.batch.header import BytesLike
 
-INT16 = struct.Struct(">h")
-INT32 = struct.Struct(">i")
-UUID_BYTES = 16
-EMPTY_TAG_BUFFER = b"\x00"
-NO_TAGGED_FIELDS: Mapping[int, memoryview] = MappingProxyType({})
+INT16: Final = struct.Struct(">h")
+INT32: Final = struct.Struct(">i")
+UUID_BYTES: Final = 16
+EMPTY_TAG_BUFFER: Final = b"\x00"
+NO_TAGGED_FIELDS: Final[Mapping[int, memoryview]] = MappingProxyType({})
 """The tagged fields of nearly every structure."""
 
-_MAX_UVARINT_BYTES = 5
+_MAX_UVARINT_BYTES: Final = 5
 
 
 def encode_uvarint(number: int) -> bytes:

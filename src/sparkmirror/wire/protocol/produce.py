@@ -21,7 +21,7 @@ from builtins import memoryview
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sparkmirror.wire.batch.header import BytesLike
 from sparkmirror.wire.net.buffer_pool import ResponseFrame
@@ -52,27 +52,28 @@ from sparkmirror.wire.protocol.topics.topic_key import (
     require_name,
 )
 
-API_KEY = 0
-VERSIONS_BY_NAME = (7, 8, 9, 10, 11, 12)
-VERSIONS_BY_ID = (13,)
-LAST_WITH_EXPLICIT_ADD = 11
+API_KEY: Final = 0
+VERSIONS_BY_NAME: Final = (7, 8, 9, 10, 11, 12)
+VERSIONS_BY_ID: Final = (13,)
+LAST_WITH_EXPLICIT_ADD: Final = 11
 """The highest version for a transaction whose partitions are added one by one."""
-VERSIONS_WITH_EXPLICIT_ADD = tuple(
+VERSIONS_WITH_EXPLICIT_ADD: Final = tuple(
     version for version in VERSIONS_BY_NAME if version <= LAST_WITH_EXPLICIT_ADD
 )
-FIRST_WITH_RECORD_ERRORS = 8
-FIRST_FLEXIBLE = 9
-FIRST_BY_ID = 13
+FIRST_WITH_RECORD_ERRORS: Final = 8
+FIRST_FLEXIBLE: Final = 9
+FIRST_BY_ID: Final = 13
 
-_ACKS_ALL = -1
-_REQUEST = struct.Struct(">hi")
-_INDEX_AND_SIZE = struct.Struct(">ii")
-_PARTITION = struct.Struct(">ihqqq")
-_LEADER_TAG, _ENDPOINTS_TAG = 0, 0
-_MAX_FIXED_BYTES = 40
+_ACKS_ALL: Final = -1
+_REQUEST: Final = struct.Struct(">hi")
+_INDEX_AND_SIZE: Final = struct.Struct(">ii")
+_PARTITION: Final = struct.Struct(">ihqqq")
+_LEADER_TAG: Final = 0
+_ENDPOINTS_TAG: Final = 0
+_MAX_FIXED_BYTES: Final = 40
 """Length 4, header 10 and a tag, lengths of two texts 2 to 5 each, acks and timeout 6, topics 5, a
 tag."""
-_MAX_PARTITION_BYTES = 40
+_MAX_PARTITION_BYTES: Final = 40
 """A topic id 16 or the length of a name, partitions 5, index 4, size 5, two tags."""
 
 

@@ -81,6 +81,25 @@ def test_small_frames_and_too_much_idle_memory_are_not_kept() -> None:
     assert pool.idle_bytes == LARGE
 
 
+@pytest.mark.parametrize(("size", "idle_after"), [(100, 0), (LARGE, LARGE)])
+def test_bytes_made_from_a_frame_count_until_they_are_dropped(size: int, idle_after: int) -> None:
+    pool = BufferPool(MemoryBudget(1 << 30))
+    frame = pool.allocate(100)
+    made = bytearray(b"made of it".ljust(size, b"."))
+    kept, drop = frame.keep(made)
+    frame.release()
+    assert kept == made
+    assert pool.budget.used == size
+    other = pool.allocate(size)
+    other.view[:] = bytes(size)
+    assert kept == made
+    del kept
+    drop()
+    assert pool.budget.used == size
+    assert pool.idle_bytes == idle_after
+    other.release()
+
+
 def test_a_view_of_a_view_is_detected() -> None:
     memory = bytearray(100)
     assert has_no_views(memory)

@@ -31,6 +31,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 from sparkmirror.copy.lease import Lease
 from sparkmirror.copy.task.produce.dead_letter import DeadLetter
@@ -41,7 +42,7 @@ from sparkmirror.model import TopicPartition
 from sparkmirror.wire.batch.header import NO_SEQUENCE
 from sparkmirror.wire.batch.lanes.forward import BatchProducer
 
-MAX_IN_FLIGHT_BATCHES = 5
+MAX_IN_FLIGHT_BATCHES: Final = 5
 """How many batches per producer and partition a broker keeps to recognise duplicates."""
 
 

@@ -21,6 +21,7 @@ import time
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 from sparkmirror.copy.control.messages import LeaseEndReason
 from sparkmirror.copy.task.cluster_connections import ClusterConnections
@@ -51,11 +52,11 @@ from sparkmirror.wire.protocol.produce import (
 from sparkmirror.wire.protocol.topics.topic_key import TopicKey
 
 MAX_REQUEST_BYTES = 4 << 20
-MIN_REQUESTS_IN_FLIGHT = 2
+MIN_REQUESTS_IN_FLIGHT: Final = 2
 """Requests in flight that keep a broker busy when the round trip is short."""
-MIN_EXTRA_REQUEST_BYTES = 1 << 18
-LONG_ROUND_TRIP_S = 0.01
-REPLICATION_SHARE = 2 / 3
+MIN_EXTRA_REQUEST_BYTES: Final = 1 << 18
+LONG_ROUND_TRIP_S: Final = 0.01
+REPLICATION_SHARE: Final = 2 / 3
 """The share of the request timeout that the broker may wait for its replicas."""
 
 SentBatches = dict[tuple[TopicKey, int], tuple[LeasedPartition, PendingBatch]]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from builtins import memoryview
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sparkmirror.copy.task.batch_converter import UncopyableRecord
 from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
@@ -25,10 +25,10 @@ from sparkmirror.wire.batch.lanes.lane_reason import Lane, LaneReason
 from sparkmirror.wire.batch.records import read_records
 from sparkmirror.wire.net.buffer_pool import ResponseFrame
 
-MAX_WAITING_ROWS = 2000
-MAX_WAITING_BYTES = 1 << 20
+MAX_WAITING_ROWS: Final = 2000
+MAX_WAITING_BYTES: Final = 1 << 20
 """How much is evaluated at once, as bytes of batches. It bounds how long a task is blocked."""
-LOG_APPEND_TIME = 1
+LOG_APPEND_TIME: Final = 1
 
 
 class WaitingBatch(NamedTuple):

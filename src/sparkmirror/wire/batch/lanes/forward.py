@@ -19,6 +19,7 @@ from __future__ import annotations
 import struct
 from builtins import memoryview
 from dataclasses import dataclass
+from typing import Final
 
 from sparkmirror.errors import BatchError
 from sparkmirror.wire.batch.checksum import patched_crc
@@ -35,8 +36,8 @@ from sparkmirror.wire.batch.header import (
     BatchHeader,
 )
 
-_BEFORE_CRC_RANGE = struct.Struct(">qiibI")
-_CRC_RANGE = struct.Struct(">hiqqqhii")
+_BEFORE_CRC_RANGE: Final = struct.Struct(">qiibI")
+_CRC_RANGE: Final = struct.Struct(">hiqqqhii")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

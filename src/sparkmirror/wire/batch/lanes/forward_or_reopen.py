@@ -12,6 +12,8 @@ reason, which has the lane: reasons are counted per topic and shown to the opera
 
 from __future__ import annotations
 
+from typing import Final
+
 from sparkmirror.errors import BatchError
 from sparkmirror.wire.batch.header import (
     COMPRESSION_CODEC_MASK,
@@ -26,7 +28,7 @@ from sparkmirror.wire.batch.header import (
 from sparkmirror.wire.batch.lanes.lane_reason import LaneReason
 from sparkmirror.wire.batch.target_limits import TargetLimits
 
-_UNCOMMON_ATTRIBUTES = ~(COMPRESSION_CODEC_MASK | TRANSACTIONAL)
+_UNCOMMON_ATTRIBUTES: Final = ~(COMPRESSION_CODEC_MASK | TRANSACTIONAL)
 """Attributes that need the slow path, including those unknown today."""
 
 

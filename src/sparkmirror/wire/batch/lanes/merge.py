@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from builtins import memoryview
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sparkmirror.compiled_modules import module_form
 from sparkmirror.wire.batch import varint
@@ -29,14 +29,17 @@ from sparkmirror.wire.batch.header import (
 )
 from sparkmirror.wire.batch.records import corrupt_batch, read_zigzag, scan_records
 
-FEW_RECORDS = 32
+if TYPE_CHECKING:  # only annotations name it, so nothing needs the package at run time
+    from mypy_extensions import i64
+
+FEW_RECORDS: Final = 32
 """To rewrite so few records costs less than the request that it saves, in pure Python, too."""
-MAX_SMALL_RECORDS = 256 if module_form().is_compiled else FEW_RECORDS
+MAX_SMALL_RECORDS: Final = 256 if module_form().is_compiled else FEW_RECORDS
 """A batch with more records is sent alone."""
-MAX_MERGED_BYTES = 1 << 17
+MAX_MERGED_BYTES: Final = 1 << 17
 """The largest merged batch: as large as a producer with linger makes them."""
-MAX_TIME_GAP_MS = 3_600_000
-_MAX_RECORD_GROWTH = 12
+MAX_TIME_GAP_MS: Final = 3_600_000
+_MAX_RECORD_GROWTH: Final = 12
 """How much a record may grow: its two deltas and its length."""
 
 
@@ -119,48 +122,65 @@ def _add_renumbered(
     """
     try:
         end = _renumber(parts, body, header.record_count, count, later)
-    except (IndexError, ValueError):
+    except (IndexError, ValueError, OverflowError):
         end = -1
     if end != len(body):
         scan_records(header, body)
         raise corrupt_batch(header, "has gaps and was about to be merged")
 
 
-def _renumber(parts: list[BytesLike], body: bytes, records: int, count: int, later: int) -> int:
-    """Add renumbered records; return the index behind the last one, or -1 if one is malformed."""
+def _renumber(parts: list[BytesLike], body: bytes, records: i64, count: i64, later: int) -> i64:
+    """Add renumbered records; return the index behind the last one, or -1 if one is malformed.
+
+    Compiled, its numbers are those of the processor. The first batch is added as it is.
+    """
     varints = varint.SMALL_VARINTS
-    known = len(varints)
-    add = parts.append
-    start, front, front_stamp, front_attributes = 0, b"", -1, -1
+    known: i64 = len(varints)
+    front = b""
+    start: i64 = 0
+    front_stamp: i64 = -1
+    front_attributes: i64 = -1
+    index: i64
     for index in range(records):
-        length, fields = body[start], start + 1
+        length: i64 = body[start]
+        fields: i64 = start + 1
         if length > 0x7F:
-            length, fields = length - 0x80 + (body[fields] << 7), fields + 1
-            if length > 0x3FFF:
-                length, fields = read_zigzag(body, start)
-        stamp, number = body[fields + 1], fields + 2
+            length, fields = _read_long_zigzag(body, start)
+        attributes: i64 = body[fields]
+        stamp: i64 = body[fields + 1]
+        number: i64 = fields + 2
         if stamp > 0x7F:
-            stamp, number = stamp - 0x80 + (body[number] << 7), number + 1
-            if stamp > 0x3FFF:
-                stamp, number = read_zigzag(body, fields + 1)
-        delta, rest = body[number], number + 1
+            stamp, number = _read_long_zigzag(body, fields + 1)
+        delta: i64 = body[number]
+        rest: i64 = number + 1
         if delta > 0x7F:
-            delta, rest = delta - 0x80 + (body[rest] << 7), rest + 1
-            if delta > 0x3FFF:
-                delta, rest = read_zigzag(body, number)
-        end = fields + (length >> 1)
+            delta, rest = _read_long_zigzag(body, number)
+        end: i64 = fields + (length >> 1)
         if rest > end or delta != index << 1 or length & 1:
             return -1
-        if stamp != front_stamp or body[fields] != front_attributes:
-            # Most records of a batch have the same two.
-            front_stamp, front_attributes = stamp, body[fields]
-            front = body[fields : fields + 1] + varint.encode((stamp >> 1 ^ -(stamp & 1)) + later)
-        place = count + index
-        shown = varints[place] if place < known else varint.encode(place)
-        length = len(front) + len(shown) + end - rest
-        add(varints[length] if length < known else varint.encode(length))
-        add(front)
-        add(shown)
-        add(body[rest:end])
+        if count > 0:
+            if stamp != front_stamp or attributes != front_attributes:
+                # Most records of a batch have the same two.
+                front_stamp, front_attributes = stamp, attributes
+                front = body[fields : fields + 1] + varint.encode(
+                    (stamp >> 1 ^ -(stamp & 1)) + later
+                )
+            place: i64 = count + index
+            shown = varints[place] if place < known else varint.encode(place)
+            length = len(front) + len(shown) + end - rest
+            parts.append(varints[length] if length < known else varint.encode(length))
+            parts.append(front)
+            parts.append(shown)
+            parts.append(body[rest:end])
         start = end
+    if count == 0:
+        parts.append(body)
     return start
+
+
+def _read_long_zigzag(body: bytes, at: i64) -> tuple[i64, i64]:
+    """Read a number of two or more bytes; return its zig-zag form and the index behind it."""
+    second: i64 = body[at + 1]
+    if second > 0x7F:
+        return read_zigzag(body, at)
+    return body[at] - 0x80 + (second << 7), at + 2

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sparkmirror.wire.batch import varint
 from sparkmirror.wire.batch.checksum import assemble_batch, verify_crc
@@ -45,7 +45,7 @@ from sparkmirror.wire.batch.records import (
 )
 from sparkmirror.wire.batch.target_limits import TargetLimits
 
-_SMALL_VARINT_COUNT = len(varint.SMALL_VARINTS)
+_SMALL_VARINT_COUNT: Final = len(varint.SMALL_VARINTS)
 _slot_start = itemgetter(SLOT_START)
 _slot_offset_delta = itemgetter(SLOT_OFFSET_DELTA)
 _slot_timestamp_delta = itemgetter(SLOT_TIMESTAMP_DELTA)

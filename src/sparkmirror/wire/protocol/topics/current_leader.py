@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sparkmirror.wire.net.address import Address
 from sparkmirror.wire.protocol.primitive_types import (
@@ -13,10 +13,10 @@ from sparkmirror.wire.protocol.primitive_types import (
     read_tagged_fields,
 )
 
-NO_NODE_ID = -1
-NO_LEADER_EPOCH = -1
+NO_NODE_ID: Final = -1
+NO_LEADER_EPOCH: Final = -1
 
-_NODE_ID_AND_EPOCH = struct.Struct(">ii")
+_NODE_ID_AND_EPOCH: Final = struct.Struct(">ii")
 
 
 class LeaderAndEpoch(NamedTuple):
