@@ -165,7 +165,7 @@ docs: $(READY) ## print docs/configuration.md, the tables of docs/operate.md, th
 	@$(BIN)/python -m tests.support.absent_metrics_page
 	@$(BIN)/python -m tests.support.prometheus_rule
 
-bench: compiled jars ## side by side with Java MirrorMaker 2, about five hours (ARGS="--quick")
+bench: compiled jars ## side by side with Java MirrorMaker 2, about six hours (ARGS="--quick")
 	@$(BIN)/python -m bench $(ARGS)
 
 check: test ## the same as test: all that CI runs, in CI's order
