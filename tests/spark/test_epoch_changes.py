@@ -139,23 +139,25 @@ def test_one_attempt_of_each_task_copies_through_all_epochs(quiet_run: EpochRun)
 
 
 def test_records_flow_while_spark_changes_epochs(quiet_run: EpochRun) -> None:
+    """A pause of the writer on a busy computer is none of the mirror's."""
     last = max(one["epoch"] for one in quiet_run.receipts)
     pauses = [
-        longest_pause_ms(quiet_run.logs[one["partition"]][1], one["ended"])
+        longest_pause_ms(target, one["ended"]) - longest_pause_ms(source, one["ended"])
         for one in quiet_run.receipts
         if one["epoch"] < last
+        for source, target in [quiet_run.logs[one["partition"]]]
     ]
-    log.info("longest pauses of partitions around the changes of epochs: %s ms", sorted(pauses))
+    log.info("pauses of partitions around the changes of epochs: %s ms more", sorted(pauses))
     assert median(pauses) < LONGEST_PAUSE_S * 1000
 
 
-def longest_pause_ms(target: PartitionLog, end_of_epoch: datetime) -> int:
-    """How long at most a remote partition got nothing around the end of an epoch."""
+def longest_pause_ms(partition: PartitionLog, end_of_epoch: datetime) -> int:
+    """How long at most a partition got nothing around the end of an epoch."""
     end_ms = end_of_epoch.replace(tzinfo=UTC).timestamp() * 1000
-    appended = sorted(header.max_timestamp for header in target.batch_headers)
+    written = sorted(header.max_timestamp for header in partition.batch_headers)
     return max(
         after - before
-        for before, after in pairwise(appended)
+        for before, after in pairwise(written)
         if after > end_ms - 500 and before < end_ms + 1500
     )
 

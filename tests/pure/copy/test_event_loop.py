@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 import time
 from collections.abc import Iterator
 
 import pytest
 
-from sparkmirror.copy.event_loop import EventLoop
+from sparkmirror.copy.event_loop import MAX_READ_UNASKED, EventLoop
+from tests.support.copy.receiver import Receiver
 
 LONG_S = 50.0
 
@@ -51,29 +51,6 @@ def test_a_loop_that_moves_to_another_thread_is_woken_by_the_first_one(loop: Eve
     loop.call_soon(lambda: None)
     mover.join(LONG_S / 2)
     assert handled == [1]
-
-
-class Receiver:
-    """A channel that counts what it receives."""
-
-    wants_write = False
-
-    def __init__(self) -> None:
-        self.sender, self._socket = socket.socketpair()
-        self.received = 0
-
-    def fileno(self) -> int:
-        return self._socket.fileno()
-
-    def on_readable(self) -> None:
-        self.received += len(self._socket.recv(100))
-
-    def on_writable(self) -> None:
-        raise AssertionError("wants to write nothing")
-
-    def close(self) -> None:
-        self.sender.close()
-        self._socket.close()
 
 
 @pytest.fixture
@@ -119,3 +96,36 @@ def test_a_call_from_another_thread_is_urgent(loop: EventLoop) -> None:
     caller.start()
     assert loop.run_once(LONG_S, urgent_only_s=LONG_S) == 1
     caller.join()
+
+
+def test_many_channels_that_are_not_urgent_are_handled_with_an_urgent_one(loop: EventLoop) -> None:
+    made = [Receiver() for _ in range(MAX_READ_UNASKED + 3)]
+    for receiver in made:
+        loop.register(receiver, lambda _: None, is_urgent=receiver is made[0])
+    for receiver in made[:-1]:
+        receiver.sender.send(b"!")
+    assert loop.run_once(LONG_S, urgent_only_s=LONG_S) == len(made) - 1
+    assert [receiver.received for receiver in made] == [1] * (len(made) - 1) + [0]
+    for receiver in made:
+        loop.unregister(receiver)
+        receiver.close()
+
+
+def test_a_channel_that_wants_to_write_does_not_wait(
+    loop: EventLoop, receivers: tuple[Receiver, Receiver]
+) -> None:
+    _, other = receivers
+    other.wants_write = True
+    assert loop.run_once(LONG_S, urgent_only_s=LONG_S) == 1
+    assert other.written == 1
+
+
+@pytest.mark.parametrize("lost", [0, 1], ids=["urgent", "other"])
+def test_a_lost_channel_is_watched_no_longer(
+    loop: EventLoop, receivers: tuple[Receiver, Receiver], lost: int
+) -> None:
+    receivers[lost].sender.close()
+    assert loop.run_once(LONG_S, urgent_only_s=0.01) > 0
+    begun = time.monotonic()
+    assert loop.run_once(0.05, urgent_only_s=0.05) == 0
+    assert time.monotonic() - begun >= 0.05, "it has no event any more"

@@ -75,7 +75,7 @@ def results(rng: random.Random) -> Iterator[str]:
         codec = rng.choice((CompressionType.NONE, CompressionType.LZ4))
         offset, consecutive = 0, []
         for _ in range(rng.randrange(1, 5)):
-            held = [record(rng, offset + n) for n in range(rng.choice((1, 3, 70)))]
+            held = [record(rng, offset + n) for n in range(rng.choice((1, 3, 70, 256)))]
             consecutive.append(build_batch(held))
             offset += len(held)
         with_gaps = build_batch([record(rng, 3 * n) for n in range(rng.randrange(1, 80))], codec)

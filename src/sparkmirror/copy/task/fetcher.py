@@ -59,7 +59,8 @@ from sparkmirror.wire.protocol.topics.topic_key import TopicKey
 
 PARTITION_BYTES: Final = 1 << 20
 MAX_BUFFERED_RESPONSES: Final = 4
-"""How many responses may be in memory before the next fetch waits for acknowledgements."""
+"""How many responses may be in memory before the next fetch waits for acknowledgements. What cannot
+be sent does not count: some partitions in trouble do not stop all others."""
 LONG_POLL_MS: Final = 500
 SHORT_POLL_MS: Final = 5
 IDLE_POLL_MS: Final = 1_800
@@ -191,7 +192,8 @@ class Fetcher:
         estimator = self._fetch_sizes.get(node)
         if estimator is None:
             estimator = self._fetch_sizes[node] = FetchSizeEstimator()
-        if self.cluster.budget.used >= MAX_BUFFERED_RESPONSES * estimator.max_bytes:
+        sendable_bytes = self.cluster.budget.used - self.sender.blocked_bytes
+        if sendable_bytes >= MAX_BUFFERED_RESPONSES * estimator.max_bytes:
             return
         size = max(min(estimator.max_bytes, self.cluster.budget.available), MIN_FETCH_BYTES // 4)
         size = min(size, self.throttle.max_fetch_bytes or size)
@@ -292,7 +294,8 @@ class Fetcher:
         now = self._answered_at[node] = time.monotonic()
         estimator.update(response.frame.size, now - sent_at)
         record_bytes = sum(len(fetched.records) for fetched in response.partitions)
-        self._waits[node].on_answer(now, record_bytes, len(plan.requested))
+        wait = self._waits.get(node, FetchWait())  # no partition of the broker may be left
+        wait.on_answer(now, record_bytes, len(plan.requested))
         plan.is_in_idle_poll = False
         if response.error_code or response.partitions:
             plan.quiet_since = now

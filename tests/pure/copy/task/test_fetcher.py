@@ -221,6 +221,24 @@ def test_what_is_not_converted_in_time_is_fetched_again(loop: EventLoop) -> None
         reader.cluster.close()
 
 
+def test_records_that_cannot_be_sent_do_not_stop_the_fetches_of_others(loop: EventLoop) -> None:
+    with WaitingBroker() as broker:
+        reader = Reader(loop, broker)
+        reader.cluster.budget.reserve(reader.cluster.budget.limit // 2)
+        reader.grant(0)
+
+        def is_connected() -> bool:
+            reader.turn()
+            return reader.cluster.connection(1) is not None
+
+        wait_until(is_connected, "a connection")
+        reader.turn()
+        assert broker.max_waits() == [], "the limit of responses in memory is reached"
+        reader.fetcher.sender.blocked_bytes = reader.cluster.budget.used
+        run_until_fetches(reader, broker, 1)
+        reader.cluster.close()
+
+
 def fetch_two_close_records(reader: Reader, brokers: LogBrokers) -> None:
     """Fetch two records, one after the other. By `COLLECT_S` they come closely."""
     for value in (b"a", b"b"):
@@ -292,6 +310,7 @@ def test_a_lost_connection_ends_the_wait_for_more_records(
         fetch_two_close_records(reader, brokers)
         reader.turn()
         assert reader.fetcher.lets_records_collect(time.monotonic())
+        brokers.brokers[0].cut_connections()
 
     def has_lost_the_fetch() -> bool:
         reader.turn()

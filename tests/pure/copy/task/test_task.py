@@ -22,9 +22,14 @@ from sparkmirror.copy.control.messages import (
     TaskDone,
 )
 from sparkmirror.copy.settings import CopySettings
+from sparkmirror.copy.task import task as task_module
+from sparkmirror.copy.task.fetch_wait import FetchWait
+from sparkmirror.copy.task.produce.partition_queue import PartitionQueue
 from sparkmirror.copy.task.receipts.receipt_collector import ReceiptCollector
 from sparkmirror.copy.task.task import CopyTask
 from tests.support.copy.control_client import handshake_keys
+from tests.support.copy.pending_batches import make_batch, make_lease, make_partition
+from tests.support.copy.receiver import Receiver
 from tests.support.waiting import wait_until
 
 REPORT_INTERVAL_S = 0.2
@@ -146,6 +151,52 @@ def test_a_command_that_arrives_with_an_acknowledgement_is_carried_out_at_once(
     housekeeping_runs = idle.task.housekeeping_runs
     idle.task.run_once()
     assert idle.task.housekeeping_runs == housekeeping_runs + 1
+
+
+def let_records_collect(task: CopyTask) -> None:
+    """Have the task wait for a broker's answer with more records."""
+    task.run_once()
+    task.fetcher._waits[1] = FetchWait(is_collecting=True, is_open=True)
+
+
+def test_leases_are_renewed_while_records_collect(idle: TaskWithDriver) -> None:
+    let_records_collect(idle.task)
+    begun = time.monotonic()
+    run_for_reports(idle, 3)
+    assert idle.task.fetcher.lets_records_collect(time.monotonic())
+    assert idle.task.reporter.lease_renewed_at > begun
+
+
+def test_an_answer_of_the_target_waits_while_records_collect_unless_batches_wait_for_it(
+    idle: TaskWithDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(task_module, "COLLECTING_WAIT_S", 50.0)
+    idle.task.reporter.interval_s = 100.0
+    run_for_reports(idle, 1)
+    let_records_collect(idle.task)
+    target = Receiver()
+    idle.task.loop.register(target, lambda error: None, is_urgent=False)
+    target.sender.send(b"!")
+    woken: list[bool] = []
+    waker = threading.Timer(
+        0.05, lambda: idle.task.loop.call_soon(lambda: woken.append(target.received > 0))
+    )
+    waker.start()
+    begun = time.monotonic()
+    while not woken:
+        idle.task.run_once()
+    assert woken == [False], "nothing was received before the call of the other thread"
+    assert target.received == 1
+    waker.join()
+    queue = PartitionQueue(make_lease())
+    queue.enqueue(make_batch(100, 2))
+    idle.task.sender.mark_ready(make_partition(queue))
+    target.sender.send(b"!")
+    idle.task.run_once()
+    assert time.monotonic() - begun < 25
+    assert target.received == 2
+    idle.task.loop.unregister(target)
+    target.close()
 
 
 def test_a_drained_task_ends_after_the_answer_to_the_end_of_its_epoch() -> None:

@@ -75,6 +75,8 @@ class Sender:
     max_request_size: int = UNLIMITED_BYTES
     """The largest request, all of it. No batch is larger than fits into one (`TargetLimits`)."""
     transaction: Transaction | None = None
+    blocked_bytes: int = 0
+    """What is queued of partitions that could not be sent at the last poll, whatever space is."""
     _request_overhead: int = field(init=False)
     _ready: dict[LeasedPartition, None] = field(default_factory=dict)
     _round_trips: dict[int, float] = field(default_factory=dict)
@@ -119,25 +121,33 @@ class Sender:
     def poll(self, now: float) -> None:
         """Send what can be sent."""
         by_node: dict[int, deque[LeasedPartition]] = {}
+        blocked_bytes = 0
         for partition in list(self._ready):
             if not partition.queue.ready:
                 del self._ready[partition]
-            elif (
-                now >= partition.send_backoff.until
-                and not (partition.needs_sequence_check or partition.needs_resend_check)
-                and not partition.queue.is_held
-                and partition.may_begin(self.cluster.leader_node, now)
+                continue
+            node = self.cluster.leader_node(partition.target)
+            if (
+                node is None
+                or now < partition.send_backoff.until
+                or partition.needs_sequence_check
+                or partition.needs_resend_check
+                or partition.queue.is_held
+                or not partition.may_begin(self.cluster.leader_node, now)
             ):
-                node = self.cluster.leader_node(partition.target)
-                if node is not None:
-                    by_node.setdefault(node, deque()).append(partition)
+                blocked_bytes += partition.queue.queued_bytes
+            else:
+                by_node.setdefault(node, deque()).append(partition)
         for node, partitions in by_node.items():
             connection = self.cluster.connection(node)
-            if connection and now >= connection.throttled_until:
+            if connection is None:
+                blocked_bytes += sum(partition.queue.queued_bytes for partition in partitions)
+            elif now >= connection.throttled_until:
                 while self._can_send(node, connection, partitions) and self._send(
                     node, connection, partitions, now
                 ):
                     pass
+        self.blocked_bytes = blocked_bytes
 
     def _can_send(
         self, node: int, connection: BrokerConnection, partitions: deque[LeasedPartition]

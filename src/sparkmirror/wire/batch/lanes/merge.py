@@ -122,7 +122,7 @@ def _add_renumbered(
     """
     try:
         end = _renumber(parts, body, header.record_count, count, later)
-    except (IndexError, ValueError, OverflowError):
+    except (IndexError, ValueError):
         end = -1
     if end != len(body):
         scan_records(header, body)
@@ -179,8 +179,14 @@ def _renumber(parts: list[BytesLike], body: bytes, records: i64, count: i64, lat
 
 
 def _read_long_zigzag(body: bytes, at: i64) -> tuple[i64, i64]:
-    """Read a number of two or more bytes; return its zig-zag form and the index behind it."""
+    """Read a number of two or more bytes; return its zig-zag form and the index behind it.
+
+    Raises ValueError for a number with which native integers cannot count.
+    """
     second: i64 = body[at + 1]
     if second > 0x7F:
-        return read_zigzag(body, at)
+        number, after = read_zigzag(body, at)
+        if number >> 62:
+            raise ValueError(f"a number is too large to be merged, {at} bytes into its records")
+        return number, after
     return body[at] - 0x80 + (second << 7), at + 2

@@ -118,6 +118,18 @@ def _answer(sender: Sender, partition: LeasedPartition, code: ErrorCode) -> None
     sender._on_response(1, 0.0, {(topic, number): (partition, batch)}, response)
 
 
+def test_the_bytes_of_a_partition_that_cannot_be_sent_are_blocked(sender: Sender) -> None:
+    queue = PartitionQueue(make_lease())
+    queue.enqueue(make_batch(100, 2))
+    partition = make_partition(queue)
+    sender.mark_ready(partition)
+    sender.poll(1.0)
+    assert sender.blocked_bytes == queue.queued_bytes > 0, "its target has no known leader"
+    assert queue.next_to_send()
+    sender.poll(1.0)
+    assert sender.blocked_bytes == 0, "nothing is ready"
+
+
 NOT_APPENDED = [ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.THROTTLING_QUOTA_EXCEEDED]
 LEASES = {"at-least-once": without_producer_id(make_lease()), "sequenced": make_lease()}
 
