@@ -15,12 +15,12 @@ from bench.latency import FIRST_RECORD_S
 from bench.scale import Scale
 from bench.session import BenchSession
 from bench.steady import WARM_UP_S, producing, steady_flow
-from bench.steady_rates import OFTEN_MEASURED
+from bench.steady_rates import HOUR_RATE
 from bench.system_process import SystemProcess
 from bench.systems import System
 
 NAME = "hour"
-RATE = OFTEN_MEASURED
+RATE = HOUR_RATE
 SAMPLES = 120
 _PARTS = 6
 """The first and the last of so many parts are compared."""

@@ -45,8 +45,8 @@ def _rates(topics: int, partitions: int) -> tuple[SteadyRate, ...]:
     )
 
 
-OFTEN_MEASURED = SteadyRate(per_second=2_000, topics=20, partitions=4, linger_ms=LINGER_MS)
+HOUR_RATE = SteadyRate(per_second=2_000, topics=20, partitions=4, linger_ms=LINGER_MS)
 """The rate of the hour of steady load."""
-RATE_GROUPS = (_rates(1, 4), (OFTEN_MEASURED, *_rates(20, 4)), _rates(10, 100))
+RATE_GROUPS = (_rates(1, 4), (HOUR_RATE, *_rates(20, 4)), _rates(10, 100))
 """A system starts once for all rates of a group: they have the same partitions."""
 RATES = tuple(rate for group in RATE_GROUPS for rate in group)

@@ -22,7 +22,7 @@ from sparkmirror.errors import ClusterError, MirrorError
 T = TypeVar("T")
 
 BACKGROUND_THREADS: Final = 4
-MAX_READ_UNASKED: Final = 3
+MAX_READ_WITHOUT_SELECT: Final = 3
 """From so many channels a loop reads without asking the system whether they have anything."""
 
 
@@ -39,7 +39,7 @@ class SelectableChannel(Protocol):
         ...
 
     def on_readable(self) -> None:
-        """Receive. Raises a MirrorError if the connection is lost."""
+        """Receive what is there, maybe nothing. Raises a MirrorError if the connection is lost."""
         ...
 
     def on_writable(self) -> None:
@@ -61,7 +61,7 @@ class EventLoop:
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
         self._urgent_selector = selectors.DefaultSelector()
-        """Watches the channels of which no event may wait, for reading."""
+        """Watches the urgent channels for reading."""
         self._registrations: dict[SelectableChannel, _Registration] = {}
         self._wakeup_reader, self._wakeup_writer = os.pipe()
         os.set_blocking(self._wakeup_reader, False)
@@ -121,8 +121,9 @@ class EventLoop:
     def run_once(self, timeout_s: float, urgent_only_s: float = 0.0) -> int:
         """Wait for events, at most `timeout_s`, and handle them.
 
-        For the first `urgent_only_s` only events of urgent channels end the wait.
-        Returns how many channels had an event and how many callbacks were called, together.
+        For the first `urgent_only_s` only urgent channels and calls of other threads end the wait,
+        unless a channel wants to write. Returns how many channels were handled or read and how many
+        callbacks were called, together.
         """
         self._thread_id = threading.get_ident()
         is_writing = self._update_interest()
@@ -130,7 +131,7 @@ class EventLoop:
             begun = time.monotonic()
             ready = self._urgent_selector.select(min(urgent_only_s, timeout_s))
             if ready:
-                return self._handle(ready) + self._read_patient_channels()
+                return self._handle(ready) + self._read_other_channels()
             timeout_s -= time.monotonic() - begun
         return self._handle(self._selector.select(0 if self._pending_calls else max(timeout_s, 0)))
 
@@ -163,14 +164,14 @@ class EventLoop:
                 handled += 1
         return handled + self._run_pending_calls()
 
-    def _read_patient_channels(self) -> int:
+    def _read_other_channels(self) -> int:
         """Read from the channels that are not urgent. For a few that is cheaper than to ask."""
-        patient = [one.channel for one in self._registrations.values() if not one.is_urgent]
-        if len(patient) > MAX_READ_UNASKED:
+        others = [one.channel for one in self._registrations.values() if not one.is_urgent]
+        if len(others) > MAX_READ_WITHOUT_SELECT:
             return self._handle(self._selector.select(0))
-        for channel in patient:
+        for channel in others:
             self._dispatch(channel, selectors.EVENT_READ)
-        return len(patient)
+        return len(others)
 
     def _run_pending_calls(self) -> int:
         called = 0

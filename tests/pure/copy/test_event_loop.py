@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sparkmirror.copy.event_loop import MAX_READ_UNASKED, EventLoop
+from sparkmirror.copy.event_loop import MAX_READ_WITHOUT_SELECT, EventLoop
 from tests.support.copy.receiver import Receiver
 
 LONG_S = 50.0
@@ -99,7 +99,7 @@ def test_a_call_from_another_thread_is_urgent(loop: EventLoop) -> None:
 
 
 def test_many_channels_that_are_not_urgent_are_handled_with_an_urgent_one(loop: EventLoop) -> None:
-    made = [Receiver() for _ in range(MAX_READ_UNASKED + 3)]
+    made = [Receiver() for _ in range(MAX_READ_WITHOUT_SELECT + 3)]
     for receiver in made:
         loop.register(receiver, lambda _: None, is_urgent=receiver is made[0])
     for receiver in made[:-1]:

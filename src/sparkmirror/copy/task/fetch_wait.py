@@ -23,10 +23,10 @@ from typing import Final
 COLLECT_S = 0.003
 """Records that follow each other within this time collect. A fetch asks for what arrives in it."""
 MAX_WAIT_MS = 5
-"""How long a fetch waits at the most for the bytes that it asks for. It is sent after the first of
-the records, and the next ones may be a little late: an expired wait costs the broker more."""
+"""The longest wait for these bytes. The fetch is sent after the first record has come, and the next
+ones may be late. An expired wait costs the broker more than one that an append ends."""
 PAUSE_S = 0.00175
-"""The pause before a fetch of many partitions. Their batches come in groups, in any case."""
+"""The pause before a fetch of many partitions; docs/decisions/0020 has the figures."""
 LARGE_ANSWER_BYTES: Final = 1 << 18
 MAX_PARTITIONS_AT_BROKER = 16
 """For more partitions the task pauses instead."""
@@ -42,10 +42,9 @@ class FetchWait:
     """Whether records keep coming, one by one: the next fetch lets them collect."""
     is_catching_up: bool = False
     """Whether the last answer was a large one."""
-    until: float = 0.0
+    paused_until: float = 0.0
     """No fetch before this moment of the monotonic clock."""
-    is_open: bool = False
-    """Whether a fetch is open."""
+    is_fetch_open: bool = False
     _bytes_per_s: float = 0.0
     """The rate of records while they collect."""
     _records_at: float = float("-inf")
@@ -56,7 +55,7 @@ class FetchWait:
 
         The fetch was for so many partitions.
         """
-        self.is_open = False
+        self.is_fetch_open = False
         passed_s = max(now - self._records_at, 1e-6)
         rate = record_bytes / passed_s
         if self.is_collecting:
@@ -69,13 +68,13 @@ class FetchWait:
         if not 0 < record_bytes < LARGE_ANSWER_BYTES:
             self.is_collecting = False
         is_paused = self.is_collecting and partitions > MAX_PARTITIONS_AT_BROKER
-        self.until = now + PAUSE_S if is_paused else 0.0
+        self.paused_until = now + PAUSE_S if is_paused else 0.0
         if record_bytes:
             self._records_at = now
 
     def is_answer_due(self, now: float) -> bool:
         """Whether records collect for a fetch that is open or follows a pause."""
-        return self.is_collecting and (self.is_open or now < self.until)
+        return self.is_collecting and (self.is_fetch_open or now < self.paused_until)
 
     def min_bytes(self, partitions: int) -> int:
         """Return how many bytes the next fetch, for so many partitions, waits for at the broker."""

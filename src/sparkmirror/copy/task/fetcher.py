@@ -129,18 +129,19 @@ class Fetcher:
                 connection
                 and not connection.in_flight_count
                 and now >= connection.throttled_until
-                and now >= self._waits[node].until
+                and now >= self._waits[node].paused_until
             ):
                 self._fetch(node, connection, assigned, now)
 
     def next_fetch_at(self, now: float) -> float:
         """Return when the next pause before a fetch ends; infinity if there is none."""
         return min(
-            (wait.until for wait in self._waits.values() if wait.until > now), default=math.inf
+            (wait.paused_until for wait in self._waits.values() if wait.paused_until > now),
+            default=math.inf,
         )
 
     def lets_records_collect(self, now: float) -> bool:
-        """Whether records collect for a fetch from a broker, and no other broker has many."""
+        """Whether records collect for a fetch from a broker, and no last answer was large."""
         waits = self._waits.values()
         return any(wait.is_answer_due(now) for wait in waits) and not any(
             wait.is_catching_up for wait in waits
@@ -260,7 +261,7 @@ class Fetcher:
         if min_bytes > 1:
             wait_ms = min(wait_ms, MAX_WAIT_MS)
         plan.is_in_idle_poll = wait_ms > LONG_POLL_MS
-        wait.is_open = True
+        wait.is_fetch_open = True
         params = FetchParams(
             max_wait_ms=wait_ms,
             min_bytes=min_bytes,
@@ -294,7 +295,7 @@ class Fetcher:
         now = self._answered_at[node] = time.monotonic()
         estimator.update(response.frame.size, now - sent_at)
         record_bytes = sum(len(fetched.records) for fetched in response.partitions)
-        wait = self._waits.get(node, FetchWait())  # no partition of the broker may be left
+        wait = self._waits.get(node, FetchWait())  # absent without partitions
         wait.on_answer(now, record_bytes, len(plan.requested))
         plan.is_in_idle_poll = False
         if response.error_code or response.partitions:

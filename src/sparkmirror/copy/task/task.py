@@ -207,7 +207,7 @@ class CopyTask:
             else:
                 self._wake_at = self._housekeeping_at
         self._acknowledgements = self._commands = 0
-        is_collecting = self.fetcher.lets_records_collect(now) and not self.sender.is_waiting
+        is_collecting = self.fetcher.lets_records_collect(now) and not self.sender.has_ready_batches
         handled = self.loop.run_once(
             self._wait_s(now, is_collecting), COLLECTING_WAIT_S if is_collecting else 0.0
         )

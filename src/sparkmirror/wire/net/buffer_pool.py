@@ -70,7 +70,7 @@ class ResponseFrame:
         self._holders += 1
 
     def keep(self, content: bytearray) -> tuple[memoryview, Callable[[], None]]:
-        """Count bytes that were made from the frame; return them and the function that drops them.
+        """Reserve memory for bytes made from the frame; return them and what releases them.
 
         Large ones are copied to memory of the pool, which is cheaper than new memory for each.
         """

@@ -1,8 +1,9 @@
 """Requests and responses on one socket, without blocking.
 
 Requests are queued and sent as the socket accepts them. Responses are received into frames of a
-pool, without a copy, and delivered in order. An event loop watches `fileno()` for reading, for
-writing while `wants_write`, and calls `close_if_expired` regularly. `send_and_wait` blocks instead.
+pool and delivered in order; only the first 8 KB of a frame may be copied. An event loop watches
+`fileno()` for reading, for writing while `wants_write`, and calls `close_if_expired` regularly.
+`send_and_wait` blocks instead.
 
 Invariants:
     A  responses are matched to requests by order and checked by correlation id
@@ -46,7 +47,7 @@ MAX_FIRST_RESPONSE_BYTES: Final = 1 << 20
 """On a port of another protocol, the first bytes read as a length are far above this."""
 DEFAULT_TIMEOUT_S: Final = 10.0
 READ_AHEAD_BYTES: Final = 1 << 13
-"""One system call receives this much of the next responses: small ones whole."""
+"""One system call receives up to this much of the next responses: small ones whole."""
 RECEIVE_LOW_WATERMARK_BYTES: Final = 1 << 19
 """The selector wakes after so many bytes of a large response: a wake-up costs more than a read."""
 

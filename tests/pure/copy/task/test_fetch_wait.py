@@ -34,14 +34,14 @@ def test_a_record_that_comes_alone_is_followed_by_a_fetch_at_once() -> None:
         now += 2 * COLLECT_S
         wait.on_answer(now, RECORD, FEW)
         assert wait.min_bytes(FEW) == 1
-        assert wait.until <= now
+        assert wait.paused_until <= now
 
 
 def test_the_second_of_two_close_answers_lets_records_collect() -> None:
     assert collecting_at(10.0, FEW).min_bytes(FEW) > RECORD
-    assert collecting_at(10.0, FEW).until <= 10.0
+    assert collecting_at(10.0, FEW).paused_until <= 10.0
     assert collecting_at(10.0, MANY).min_bytes(MANY) == 1
-    assert collecting_at(10.0, MANY).until == pytest.approx(10.0 + PAUSE_S)
+    assert collecting_at(10.0, MANY).paused_until == pytest.approx(10.0 + PAUSE_S)
 
 
 def test_a_fetch_waits_for_the_records_of_3_ms() -> None:
@@ -74,7 +74,7 @@ def test_an_answer_is_due_while_a_fetch_is_open_or_paused(partitions: int) -> No
     wait = collecting_at(10.0, partitions)
     assert wait.is_answer_due(10.0) is (partitions == MANY)
     assert not wait.is_answer_due(10.0 + PAUSE_S)
-    wait.is_open = True
+    wait.is_fetch_open = True
     assert wait.is_answer_due(11.0)
     wait.on_answer(11.0, RECORD, partitions)
     assert not wait.is_answer_due(11.0), "no records are collected for the next one"
@@ -88,7 +88,7 @@ def test_neither_an_empty_nor_a_large_answer_lets_records_collect(
     wait = collecting_at(10.0, partitions)
     wait.on_answer(10.0 + INTERVAL_S, record_bytes, partitions)
     assert wait.min_bytes(partitions) == 1
-    assert wait.until <= 10.0
+    assert wait.paused_until <= 10.0
     assert wait.is_catching_up == (record_bytes > 0)
 
 
@@ -104,8 +104,8 @@ def test_a_pause_and_the_wanted_bytes_have_limits(
 ) -> None:
     wait, now = FetchWait(), 100.0
     for waited_s, record_bytes in answers:
-        now = max(now, wait.until) + waited_s
+        now = max(now, wait.paused_until) + waited_s
         wait.on_answer(now, record_bytes, partitions)
-        assert wait.until <= now + PAUSE_S
+        assert wait.paused_until <= now + PAUSE_S
         assert 1 <= wait.min_bytes(partitions) <= LARGE_ANSWER_BYTES
-        assert not (wait.until > now and wait.min_bytes(partitions) > 1), "one of the two"
+        assert not (wait.paused_until > now and wait.min_bytes(partitions) > 1), "one of the two"

@@ -156,7 +156,7 @@ def test_a_command_that_arrives_with_an_acknowledgement_is_carried_out_at_once(
 def let_records_collect(task: CopyTask) -> None:
     """Have the task wait for a broker's answer with more records."""
     task.run_once()
-    task.fetcher._waits[1] = FetchWait(is_collecting=True, is_open=True)
+    task.fetcher._waits[1] = FetchWait(is_collecting=True, is_fetch_open=True)
 
 
 def test_leases_are_renewed_while_records_collect(idle: TaskWithDriver) -> None:

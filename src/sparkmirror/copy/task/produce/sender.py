@@ -76,7 +76,8 @@ class Sender:
     """The largest request, all of it. No batch is larger than fits into one (`TargetLimits`)."""
     transaction: Transaction | None = None
     blocked_bytes: int = 0
-    """What is queued of partitions that could not be sent at the last poll, whatever space is."""
+    """What is queued of partitions that the last poll could not send: no leader or connection, a
+    backoff, a check, a dead letter or a transaction."""
     _request_overhead: int = field(init=False)
     _ready: dict[LeasedPartition, None] = field(default_factory=dict)
     _round_trips: dict[int, float] = field(default_factory=dict)
@@ -109,7 +110,7 @@ class Sender:
             self.mark_ready(sender)
 
     @property
-    def is_waiting(self) -> bool:
+    def has_ready_batches(self) -> bool:
         """Whether batches are ready: the next answer of a broker may let the sender send them."""
         return any(partition.queue.ready for partition in self._ready)
 
