@@ -70,7 +70,9 @@ class TaskWithDriver:
         self.task = CountedTask(
             connection, settings, on_epoch_ended=lambda *end: self.ended.append(end)
         )
-        self.driver = ControlConnection(theirs, self._on_message, keys.driver_ciphers())
+        self._driver = ControlConnection(theirs, self._on_message, keys.driver_ciphers())
+        self._driver_lock = threading.RLock()
+        """The test sends from its own thread, and a connection belongs to one thread at a time."""
         self.answers_ends = threading.Event()
         """Whether the driver answers the ends of epochs."""
         self._is_closing = threading.Event()
@@ -79,19 +81,26 @@ class TaskWithDriver:
 
     def _run_driver(self) -> None:
         while not self._is_closing.is_set():
-            if select.select([self.driver], [], [], 0.05)[0]:
+            if select.select([self._driver], [], [], 0.05)[0]:
                 try:
-                    self.driver.on_readable()
+                    with self._driver_lock:
+                        self._driver.on_readable()
                 except ControlConnectionLost:
                     return  # the task has ended
             if self.answers_ends.is_set() and self.count(EpochEnded) > self.answered:
-                self.driver.send(EpochEndedAck(epoch=4))
+                self.send(EpochEndedAck(epoch=4))
                 self.answered += 1
 
     def _on_message(self, message: ControlMessage) -> None:
         self.received.append(message)
         if isinstance(message, ProgressReport):
-            self.driver.send(ReportAck())
+            self.send(ReportAck())
+
+    def send(self, *messages: ControlMessage) -> None:
+        """Send messages to the task, one right after the other."""
+        with self._driver_lock:
+            for message in messages:
+                self._driver.send(message)
 
     def count(self, kind: type[ControlMessage]) -> int:
         """How many messages of a type the driver has received."""
@@ -100,7 +109,7 @@ class TaskWithDriver:
     def close_driver(self) -> None:
         self._is_closing.set()
         self._thread.join()
-        self.driver.close()
+        self._driver.close()
 
 
 @pytest.fixture
@@ -140,8 +149,7 @@ def test_a_command_that_arrives_with_an_acknowledgement_is_carried_out_at_once(
     idle: TaskWithDriver,
 ) -> None:
     run_for_reports(idle, 1)
-    idle.driver.send(Drain())
-    idle.driver.send(ReportAck())
+    idle.send(Drain(), ReportAck())
 
     def is_drained() -> bool:
         idle.task.run_once()
@@ -203,8 +211,7 @@ def test_a_drained_task_ends_after_the_answer_to_the_end_of_its_epoch() -> None:
     """Else it would return what it copied in the next epoch as receipts of this one."""
     draining = TaskWithDriver()
     before = draining.task.reporter.receipts
-    draining.driver.send(EndEpoch(epoch=4))
-    draining.driver.send(Drain())
+    draining.send(EndEpoch(epoch=4), Drain())
     thread = threading.Thread(target=draining.task.run, daemon=True)
     thread.start()
     wait_until(lambda: draining.count(EpochEnded) == 1, "the end of the epoch")

@@ -1,8 +1,8 @@
 """One record batch between its fetch from the source and its acknowledgement by the target.
 
 A pending batch has the source offsets of its records, the target offset at which it must be
-appended, and its bytes. The bytes are a view into the fetch response, which the code that
-makes a pending batch retains for it, or were written anew. `release` gives their memory back.
+appended, and its bytes. The bytes are a view into the fetch response, or memory of their own.
+The code that makes a pending batch keeps that memory for it; `release` gives it back.
 """
 
 from __future__ import annotations
