@@ -202,14 +202,17 @@ class Cluster:
         self._wait_for_broker(node_id)
 
     def wipe_broker(self, node_id: int) -> None:
-        """Kill a broker and start it with an empty data directory.
+        """Stop a broker and start it with an empty data directory.
 
-        A cluster with one broker loses all its data.
+        A cluster with one broker loses all its data. In a larger one the broker shuts down cleanly:
+        it may lead the controllers, and a voter that has forgotten that it leads ends with an
+        error until the others have elected another leader.
         """
         broker = self.broker(node_id)
         if len(self._brokers) == 1:
             self._wipe_data()
         else:
+            broker.stop()
             broker.wipe()
         self.start_broker(node_id)
         self._create_users()

@@ -105,7 +105,7 @@ _ALL = (
     ),
     ClusterAction(
         name="wipe",
-        help="Kill brokers, empty their disks and start them again.",
+        help="Empty the disks of brokers and start them again.",
         progress_text="Wiping",
         done_text="runs, with an empty disk",
         run_on_broker=Cluster.wipe_broker,
