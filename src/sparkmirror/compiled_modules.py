@@ -66,7 +66,7 @@ COMPILED_MODULES = (
     "sparkmirror.wire.protocol.topics.current_leader",
     "sparkmirror.wire.protocol.topics.topic_key",
 )
-"""The modules through which every batch passes, and some that they need; docs/decisions/0023."""
+"""Modules that are measurably faster if they are compiled; docs/decisions/0023 has the figures."""
 SWITCH = "SPARKMIRROR_COMPILED"
 SOURCE_ROOT = Path(__file__).parent.parent
 DIRECTORY = Path(__file__).parent / "compiled"
